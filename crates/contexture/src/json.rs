@@ -1,0 +1,147 @@
+//! Strict JSON: the one door through which bytes become values.
+//!
+//! `serde_json` takes the last of two equal keys in silence. In a transcript that is how two
+//! readers come to see two different conversations, so here it is an error with its line and
+//! column, like every other defect. Depth is bounded by `serde_json` itself.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::ContextError;
+
+/// The longest line or document that is read. Nothing a model can be told comes near it.
+pub const MAX_BYTES: usize = 64 << 20;
+
+/// Parses one JSON document. `first_line` is the line at which `bytes` begin in their file.
+pub fn parse(bytes: &[u8], first_line: usize) -> Result<Value, ContextError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(too_long(first_line));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    Strict
+        .deserialize(&mut reader)
+        .and_then(|value| reader.end().map(|()| value))
+        .map_err(|error| syntax(&error, first_line))
+}
+
+/// The error for a line above [`MAX_BYTES`].
+pub fn too_long(line: usize) -> ContextError {
+    ContextError::invalid(
+        format!("line {line}"),
+        format!("longer than {} MiB", MAX_BYTES >> 20),
+        "split the document, or keep such data in a file and refer to it by path",
+    )
+}
+
+fn syntax(error: &serde_json::Error, first_line: usize) -> ContextError {
+    let line = first_line + error.line().saturating_sub(1);
+    let full = error.to_string();
+    // serde_json appends its own position, which counts from the start of the slice.
+    let what = full
+        .rsplit_once(" at line ")
+        .map_or(full.as_str(), |(w, _)| w);
+    let hint = if what.starts_with("EOF") {
+        "the document ends too early: was it cut off while being written?"
+    } else if what.starts_with("recursion limit") {
+        "nesting is limited to 128 levels"
+    } else {
+        "the input must be valid JSON in UTF-8, each key once in its object"
+    };
+    ContextError::invalid(
+        format!("line {line}, column {}", error.column()),
+        what,
+        hint,
+    )
+}
+
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_string<E>(self, v: String) -> Result<Value, E> {
+        Ok(v.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut out = Vec::new();
+        while let Some(value) = seq.next_element_seed(Strict)? {
+            out.push(value);
+        }
+        Ok(Value::Array(out))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut out = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if out.contains_key(&key) {
+                return Err(de::Error::custom(format!("the key `{key}` stands twice")));
+            }
+            let value = map.next_value_seed(Strict)?;
+            out.insert(key, value);
+        }
+        Ok(Value::Object(out))
+    }
+}
+
+/// What kind of value this is, for messages to people.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The object in `value`, or an error that says what stands there instead.
+pub(crate) fn object(value: Value) -> Result<Map<String, Value>, ContextError> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(ContextError::invalid(
+            "",
+            format!("must be an object, is {}", kind(&other)),
+            "see `ctx build --help` for the shapes that are read",
+        )),
+    }
+}

@@ -1,0 +1,154 @@
+//! The canonical message and its wire forms.
+//!
+//! The canonical form is OpenAI's chat message, so that existing transcripts work as they are;
+//! [`openai`] reads and writes it, [`anthropic`] writes Anthropic's form of the same conversation.
+
+pub mod anthropic;
+pub mod openai;
+mod part;
+mod role;
+mod tool_call;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+pub use part::Part;
+pub use role::Role;
+pub use tool_call::ToolCall;
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: Content,
+    /// Tools that an assistant asks to run.
+    pub tool_calls: Vec<ToolCall>,
+    /// The call that a tool message answers.
+    pub tool_call_id: Option<String>,
+    /// The speaker's name, where there are several of one role.
+    pub name: Option<String>,
+    /// Our own identity of the message; never sent.
+    pub id: Option<String>,
+    /// Whether the message may be shown to the model; never sent.
+    pub include_in_context: bool,
+    /// Whether the message must be in every later request, verbatim; never sent.
+    pub pin: bool,
+    /// Fields we do not know: kept, and passed through.
+    pub extra: Map<String, Value>,
+}
+
+/// What a message says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Content {
+    /// Nothing, as in an assistant message that only calls tools.
+    #[default]
+    Null,
+    /// Plain text.
+    Text(String),
+    /// A list of parts.
+    Parts(Vec<Part>),
+}
+
+impl Message {
+    /// A message of `role` that says `text`.
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: Content::Text(text.into()),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            name: None,
+            id: None,
+            include_in_context: true,
+            pin: false,
+            extra: Map::new(),
+        }
+    }
+
+    /// A system message.
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::new(Role::System, text)
+    }
+
+    /// A user message.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, text)
+    }
+
+    /// An assistant message.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, text)
+    }
+
+    /// An assistant message that calls tools and says nothing.
+    pub fn calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        Self {
+            content: Content::Null,
+            tool_calls: calls.into_iter().collect(),
+            ..Self::assistant("")
+        }
+    }
+
+    /// The result of the tool call `id`.
+    pub fn tool_result(id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            tool_call_id: Some(id.into()),
+            ..Self::new(Role::Tool, text)
+        }
+    }
+
+    /// All text of the message: its content's text parts, one after another.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        match &self.content {
+            Content::Null => "".into(),
+            Content::Text(text) => text.into(),
+            Content::Parts(parts) => match parts.as_slice() {
+                [one] => one.text().unwrap_or_default().into(),
+                parts => parts
+                    .iter()
+                    .filter_map(Part::text)
+                    .collect::<String>()
+                    .into(),
+            },
+        }
+    }
+
+    /// The parts of the content, however it was written.
+    pub fn parts(&self) -> Vec<Part> {
+        match &self.content {
+            Content::Null => Vec::new(),
+            Content::Text(text) => vec![Part::text_part(text.clone())],
+            Content::Parts(parts) => parts.clone(),
+        }
+    }
+
+    /// Whether there is nothing in it that a model could read or act on.
+    ///
+    /// Thinking alone counts as nothing: no provider takes an assistant turn made of it, and an
+    /// interrupted reply leaves just that.
+    pub fn is_empty(&self) -> bool {
+        self.tool_calls.is_empty()
+            && match &self.content {
+                Content::Null => true,
+                Content::Text(text) => text.trim().is_empty(),
+                Content::Parts(parts) => parts.iter().all(Part::is_empty),
+            }
+    }
+}
+
+impl Serialize for Message {
+    /// The canonical form, with our own fields where they differ from the default.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        openai::Canonical(self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        openai::read(value)
+            .map_err(|error| serde::de::Error::custom(format!("{error} ({})", error.hint())))
+    }
+}

@@ -1,0 +1,41 @@
+use serde_json::{Map, Value};
+
+/// A tool that the model asks to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// The call's id. Real logs reuse ids inside one session: pair by position, never by id alone.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments, as JSON text. What a model wrote may be no JSON at all.
+    pub arguments: String,
+    /// Unknown fields of the call.
+    pub extra: Map<String, Value>,
+    /// Unknown fields of its `function` object.
+    pub function_extra: Map<String, Value>,
+}
+
+impl ToolCall {
+    /// A call of `name` with `arguments` as JSON text.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+            extra: Map::new(),
+            function_extra: Map::new(),
+        }
+    }
+
+    /// The arguments as an object, when they are one.
+    pub fn arguments_object(&self) -> Option<Map<String, Value>> {
+        match serde_json::from_str(&self.arguments) {
+            Ok(Value::Object(map)) => Some(map),
+            _ => None,
+        }
+    }
+}

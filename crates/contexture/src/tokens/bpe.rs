@@ -1,0 +1,32 @@
+use super::Tokenizer;
+
+/// OpenAI's byte-pair vocabularies, bundled: nothing is downloaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bpe {
+    /// GPT-4o and everything since.
+    O200k,
+    /// GPT-4 and GPT-3.5.
+    Cl100k,
+}
+
+impl Tokenizer for Bpe {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::O200k => "o200k_base",
+            Self::Cl100k => "cl100k_base",
+        }
+    }
+
+    fn exact(&self) -> bool {
+        true
+    }
+
+    fn count(&self, text: &str) -> usize {
+        match tiktoken::get_encoding(self.name()) {
+            Some(vocabulary) => vocabulary.count(text),
+            // Both are compiled in by feature. A byte never makes more than one token, so even
+            // the impossible case stays a bound.
+            None => text.len(),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The contract's formula for the tokens of a request.
+//!
+//! Providers do not publish how they frame messages. The formula's constants are an upper bound
+//! for what they report on text.
+
+use serde_json::{Map, Value};
+
+use super::Tokenizer;
+use crate::{Content, Message, Part};
+
+/// Every request costs this much before its first message.
+pub const REQUEST: usize = 3;
+/// Every message, and every tool call, costs this much before its text.
+pub const FRAME: usize = 4;
+/// The most an image costs at OpenAI: 85 and 8 tiles of 170.
+pub const IMAGE: usize = 1_445;
+/// What an image of low detail costs there.
+pub const IMAGE_LOW: usize = 85;
+
+/// The tokens of one message.
+pub fn message(tokenizer: &dyn Tokenizer, message: &Message) -> usize {
+    let text = |text: &str| tokenizer.count(text);
+    let optional = |text: &Option<String>| text.as_deref().map_or(0, |t| tokenizer.count(t));
+    FRAME
+        + text(message.role.as_str())
+        + text(&message.text())
+        + media(tokenizer, &message.content)
+        + optional(&message.name)
+        + optional(&message.tool_call_id)
+        + message
+            .tool_calls
+            .iter()
+            .map(|call| FRAME + text(&call.id) + text(&call.name) + text(&call.arguments))
+            .sum::<usize>()
+}
+
+/// The tokens of one tool spec: those of its compact JSON.
+pub fn tool(tokenizer: &dyn Tokenizer, spec: &Value) -> usize {
+    tokenizer.count(&spec.to_string())
+}
+
+/// The tokens of a request of these messages and tools.
+pub fn request<'a>(
+    tokenizer: &dyn Tokenizer,
+    messages: impl IntoIterator<Item = &'a Message>,
+    tools: impl IntoIterator<Item = &'a Value>,
+) -> usize {
+    REQUEST
+        + messages
+            .into_iter()
+            .map(|m| message(tokenizer, m))
+            .sum::<usize>()
+        + tools.into_iter().map(|t| tool(tokenizer, t)).sum::<usize>()
+}
+
+fn media(tokenizer: &dyn Tokenizer, content: &Content) -> usize {
+    let Content::Parts(parts) = content else {
+        return 0;
+    };
+    parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { .. } => 0,
+            Part::Image { image_url, .. } => match image_url.get("detail") {
+                Some(detail) if detail == "low" => IMAGE_LOW,
+                _ => IMAGE,
+            },
+            Part::File { file, .. } => self::file(tokenizer, file),
+            Part::Thinking { thinking, .. } => tokenizer.count(thinking),
+            Part::Other(whole) => tokenizer.count(&Value::Object(whole.clone()).to_string()),
+        })
+        .sum()
+}
+
+/// A file costs its text and, for a PDF, a picture of each page. Without opening it, the bytes it
+/// stands for are what bounds both: base64 is four characters for three of them.
+fn file(tokenizer: &dyn Tokenizer, file: &Map<String, Value>) -> usize {
+    let field = |name: &str| file.get(name).and_then(Value::as_str).unwrap_or_default();
+    tokenizer.count(field("filename"))
+        + tokenizer.count(field("file_id"))
+        + field("file_data").len() / 4
+}
