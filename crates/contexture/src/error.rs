@@ -70,6 +70,8 @@ impl ContextError {
                 outer.to_owned()
             } else if place.starts_with('[') {
                 format!("{outer}{place}")
+            } else if outer.starts_with("line ") {
+                format!("{outer}, {place}")
             } else {
                 format!("{outer}.{place}")
             };

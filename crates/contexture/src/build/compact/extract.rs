@@ -1,0 +1,212 @@
+use std::collections::HashMap;
+
+use super::{Compactor, Span, SpanItem};
+use crate::{EntryId, Message, Role};
+
+/// A summary without a model: the same span gives the same text, anywhere.
+///
+/// It keeps what was asked, what was decided, each call with its outcome, the names that matter and
+/// what is still open, a line each, cited by entry. What has no room leaves from the oldest.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extract;
+
+/// The headings of the summary, in their order, each with its share of the room in per cent. What
+/// one does not use, the next may.
+const HEADINGS: [(Heading, &str, usize); 5] = [
+    (Heading::Open, "Open:", 15),
+    (Heading::Requests, "Asked:", 40),
+    (Heading::Said, "Said:", 35),
+    (Heading::Calls, "Done:", 100),
+    (Heading::Earlier, "Earlier:", 100),
+];
+const NAMES: &str = "Names:";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Heading {
+    Open,
+    Requests,
+    Said,
+    Calls,
+    Earlier,
+}
+
+impl Compactor for Extract {
+    fn name(&self) -> &str {
+        "extract"
+    }
+
+    fn summarise(&self, span: &Span<'_>) -> Result<String, String> {
+        let lines = lines(&span.items);
+        let names = match span.probes.as_slice() {
+            [] => String::new(),
+            probes => format!("{NAMES} {}", probes.join(", ")),
+        };
+        let frame = 8 * HEADINGS.len();
+        let used = span.tokenizer.count(&names) + frame;
+        let room = span.max_tokens.checked_sub(used);
+        let mut room = room.ok_or_else(|| format!("{} tokens are too few", span.max_tokens))?;
+        let mut text = String::new();
+        for (heading, title, share) in HEADINGS {
+            let mut allowed = room * share / 100;
+            let mut kept = Vec::new();
+            // The newest first: it is what the work goes on from.
+            for line in lines.iter().rev().filter(|line| line.heading == heading) {
+                let cost = span.tokenizer.count(&line.text) + 1;
+                if cost > allowed {
+                    break;
+                }
+                allowed -= cost;
+                room -= cost;
+                kept.push(line.text.as_str());
+            }
+            if !kept.is_empty() {
+                kept.reverse();
+                text.push_str(title);
+                text.push('\n');
+                kept.iter().for_each(|line| {
+                    text.push_str(line);
+                    text.push('\n');
+                });
+            }
+        }
+        text.push_str(&names);
+        Ok(text.trim_end().to_owned())
+    }
+}
+
+struct Line {
+    heading: Heading,
+    text: String,
+}
+
+fn lines(items: &[SpanItem<'_>]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    // Where the line of a call stands that waits for its outcome, by call id.
+    let mut waiting: HashMap<&str, usize> = HashMap::new();
+    for item in items {
+        let message = item.message;
+        if item.is_summary {
+            lines.extend(earlier(&message.text()));
+            continue;
+        }
+        match message.role {
+            Role::User => {
+                lines.push(Line::new(
+                    Heading::Requests,
+                    item.id,
+                    &one_line(&message.text(), 300),
+                ));
+            }
+            Role::Assistant => {
+                let said = one_line(&message.text(), 200);
+                if !said.is_empty() {
+                    lines.push(Line::new(Heading::Said, item.id, &said));
+                }
+                for call in &message.tool_calls {
+                    let heading = if item.is_open {
+                        Heading::Open
+                    } else {
+                        Heading::Calls
+                    };
+                    let what = format!("{}({})", call.name, one_line(&call.arguments, 120));
+                    waiting.insert(&call.id, lines.len());
+                    lines.push(Line::new(heading, item.id, &what));
+                }
+            }
+            Role::Tool => {
+                let id = message.tool_call_id.as_deref().unwrap_or_default();
+                if let Some(line) = waiting.remove(id) {
+                    lines[line].text.push_str(&outcome(message));
+                }
+            }
+            Role::System | Role::Developer => {
+                lines.push(Line::new(
+                    Heading::Said,
+                    item.id,
+                    &one_line(&message.text(), 200),
+                ));
+            }
+        }
+    }
+    lines
+}
+
+impl Line {
+    fn new(heading: Heading, id: &EntryId, what: &str) -> Self {
+        Self {
+            heading,
+            text: format!("- [{id}] {what}"),
+        }
+    }
+}
+
+/// How a call ended, from the first words of its result.
+fn outcome(result: &Message) -> String {
+    const SIGNS: [&str; 5] = ["error", "traceback", "exception", "failed", "not found"];
+    let said = one_line(&result.text(), 100);
+    let lower = said.to_lowercase();
+    let sign = if SIGNS.iter().any(|sign| lower.contains(sign)) {
+        "✗"
+    } else {
+        "→"
+    };
+    if said.is_empty() {
+        format!(" {sign} (nothing)")
+    } else {
+        format!(" {sign} {said}")
+    }
+}
+
+/// The lines of a summary that goes into a new one. Ours keep their headings.
+fn earlier(summary: &str) -> Vec<Line> {
+    let mut heading = Heading::Earlier;
+    let mut lines = Vec::new();
+    for line in summary
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
+        if let Some((known, _, _)) = HEADINGS.iter().find(|(_, title, _)| *title == line) {
+            heading = *known;
+        } else if !line.starts_with(NAMES) {
+            // What was open then is settled, or open again further down.
+            let heading = if heading == Heading::Open {
+                Heading::Calls
+            } else {
+                heading
+            };
+            let text = if line.starts_with("- ") {
+                line.to_owned()
+            } else {
+                format!("- {line}")
+            };
+            lines.push(Line {
+                heading,
+                text: clip(&text, 400),
+            });
+        }
+    }
+    lines
+}
+
+/// A text on one line, so that it cannot pass for more than one.
+fn one_line(text: &str, longest: usize) -> String {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+        if words.len() > 4 * longest {
+            break;
+        }
+    }
+    clip(&words, longest)
+}
+
+fn clip(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

@@ -1,0 +1,181 @@
+//! What a request is made of, priced.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::message::{anthropic, openai};
+use crate::tokens::{Tokenizer, count};
+use crate::{Message, Role};
+
+/// The form in which the request goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wire {
+    /// OpenAI's chat completions body.
+    #[default]
+    OpenAi,
+    /// Anthropic's messages body.
+    Anthropic,
+}
+
+/// Why an item is in the request as it is, or why it is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    /// As it was logged.
+    Kept,
+    /// As it was logged, because it may not leave.
+    Pinned,
+    /// Cut in the middle to fit.
+    Truncated,
+    /// Replaced by a mark.
+    Masked,
+    /// A summary of what it covers.
+    Summary,
+    /// Changed, or made, so that the request is valid.
+    Repaired,
+    /// Left out for room.
+    Dropped,
+    /// Left out because a summary stands for it.
+    Summarised,
+    /// Left out because it is there already.
+    Duplicate,
+    /// A tool result without its call.
+    Orphan,
+    /// Nothing in it.
+    Empty,
+    /// Left out because its owner said so.
+    Filtered,
+    /// Taken out.
+    Redacted,
+    /// Undone, or on another branch.
+    Reverted,
+}
+
+impl Rule {
+    /// The rule's name in the receipt.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Pinned => "pinned",
+            Self::Truncated => "truncated",
+            Self::Masked => "masked",
+            Self::Summary => "summary",
+            Self::Repaired => "repaired",
+            Self::Dropped => "dropped",
+            Self::Summarised => "summarised",
+            Self::Duplicate => "duplicate",
+            Self::Orphan => "orphan",
+            Self::Empty => "empty",
+            Self::Filtered => "filtered",
+            Self::Redacted => "redacted",
+            Self::Reverted => "reverted",
+        }
+    }
+}
+
+/// A message with its price. Shared: the same piece stands in many requests.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub message: Message,
+    pub tokens: usize,
+    /// What it adds to the body, separator included; a bound where the form merges messages.
+    pub bytes: usize,
+    /// Its form on the wire, where that does not depend on its neighbours.
+    pub wire: Vec<u8>,
+}
+
+/// What a piece is to the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The system side, at the front.
+    System,
+    /// System-side text that changed on the way: hints, volatile sections, later system messages.
+    Note,
+    /// A user's message.
+    User,
+    /// What the model said, without calls.
+    Assistant,
+    /// What the model said, with calls: opens a tool group.
+    Call,
+    /// A tool's result: belongs to the group before it.
+    Result,
+    /// A summary of a span.
+    Summary,
+}
+
+/// Where an item comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The stable sections.
+    Sections,
+    /// An entry, by log position.
+    Entry(usize),
+    /// Made up for a call that got no answer; the log position of the call.
+    Aborted(usize),
+}
+
+/// One message of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub piece: Arc<Piece>,
+    pub source: Source,
+    pub rule: Rule,
+    pub kind: Kind,
+    /// Items of one unit stay or leave together.
+    pub unit: usize,
+    pub pinned: bool,
+}
+
+impl Item {
+    pub(crate) fn position(&self) -> Option<usize> {
+        match self.source {
+            Source::Sections => None,
+            Source::Entry(position) | Source::Aborted(position) => Some(position),
+        }
+    }
+
+    /// Whether the two show a provider the same.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.piece, &other.piece) || self.piece.message == other.piece.message
+    }
+}
+
+/// Prices messages for one tokenizer and one form.
+#[derive(Clone)]
+pub(crate) struct Pricing {
+    pub tokenizer: Arc<dyn Tokenizer>,
+    pub wire: Wire,
+}
+
+impl Pricing {
+    pub(crate) fn piece(&self, message: Message) -> Arc<Piece> {
+        let tokens = count::message(self.tokenizer.as_ref(), &message);
+        let mut wire = Vec::new();
+        let bytes = match self.wire {
+            Wire::OpenAi => {
+                openai::write(&message, &mut wire);
+                wire.len() + 1
+            }
+            Wire::Anthropic => anthropic::size_bound(&message),
+        };
+        Arc::new(Piece {
+            message,
+            tokens,
+            bytes,
+            wire,
+        })
+    }
+}
+
+impl Kind {
+    pub(crate) fn of(message: &Message) -> Self {
+        match message.role {
+            Role::System | Role::Developer => Self::Note,
+            Role::User => Self::User,
+            Role::Assistant if message.tool_calls.is_empty() => Self::Assistant,
+            Role::Assistant => Self::Call,
+            Role::Tool => Self::Result,
+        }
+    }
+}

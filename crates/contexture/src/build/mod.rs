@@ -1,0 +1,46 @@
+//! The build: from a log and a turn to the exact request.
+//!
+//! Five steps, one module each: [`normalize`] → [`dedupe`] → [`fit`] → [`compact`] → [`assemble`].
+//! [`Session`] runs them over a log that grows; [`ContextManager`] is spec 002's stateless door to
+//! the same.
+
+mod assemble;
+mod built;
+pub mod compact;
+mod compose;
+mod config;
+mod dedupe;
+mod fit;
+mod input;
+mod item;
+mod manager;
+mod marks;
+mod normalize;
+mod receipt;
+mod relieve;
+mod session;
+mod turn;
+
+pub use built::{BuildResult, Built, Stats};
+pub use compact::{Compactor, Extract, Span, SpanItem};
+pub use compose::{Composed, Metadata, compose};
+pub use config::ContextConfig;
+pub use input::{BuildInput, UpdateRequest};
+pub use item::{Rule, Wire};
+pub use manager::{ContextManager, RuntimeHintProvider, UpdateResult};
+pub use receipt::{
+    BudgetUsed, CacheReceipt, ExcludedReceipt, ItemReceipt, Receipt, TokenizerUsed, ToolReceipt,
+};
+pub use session::{Session, Settings};
+pub use turn::Turn;
+
+use crate::prompt::{SEPARATOR, Section};
+
+/// The stable sections as one text, as spec 004 joins them.
+fn join_sections(sections: &[Section]) -> String {
+    sections
+        .iter()
+        .map(|s| s.text.as_str())
+        .collect::<Vec<_>>()
+        .join(SEPARATOR)
+}

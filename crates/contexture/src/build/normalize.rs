@@ -1,0 +1,455 @@
+//! Step 1: from the history in effect to messages that every provider takes.
+//!
+//! Calls and results are paired by position, because real logs reuse call ids. An unanswered call
+//! gets a stable `aborted` result; a result that comes late moves to its call; one without a call is
+//! left out, with a reason. Nothing here looks at the budget.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::dedupe;
+use super::fit;
+use super::item::{Item, Kind, Piece, Pricing, Rule, Source};
+use super::marks;
+use crate::entry::{Live, Payload};
+use crate::prompt::{self, Stability, Template};
+use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View};
+
+/// The items of a request, in order, grown one entry at a time.
+#[derive(Default)]
+pub(crate) struct Weave {
+    pub items: Vec<Item>,
+    /// What was seen and left out, by log position.
+    pub excluded: Vec<(usize, Rule)>,
+    /// The first item that changed since the caller last looked, other than by appending.
+    pub touched: Option<usize>,
+    pub tokens: usize,
+    pub bytes: usize,
+    groups: Vec<Group>,
+    /// Unanswered calls by id: the groups that wait for them, the latest last.
+    pending: HashMap<String, Vec<usize>>,
+    /// Whether anything but the system side has been seen.
+    begun: bool,
+    units: usize,
+}
+
+/// A call message and the results that follow it.
+struct Group {
+    start: usize,
+    answered: usize,
+    /// Calls that wait, in order: their ids stand in the placeholders after the results.
+    waiting: Vec<String>,
+    log_position: usize,
+}
+
+/// Pieces that were priced before, so that weaving anew counts nothing twice.
+pub(crate) type Pieces = HashMap<(usize, Variant), (Arc<Piece>, Rule)>;
+
+/// How an entry is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Variant {
+    Plain,
+    Redacted,
+    Mask(Option<usize>),
+}
+
+impl Weave {
+    /// The items of the whole view.
+    pub(crate) fn of(
+        view: &View,
+        pricing: &Pricing,
+        pieces: &mut Pieces,
+    ) -> Result<Self, ContextError> {
+        let mut weave = Self::default();
+        if !view.sections().is_empty() {
+            let text = super::join_sections(view.sections());
+            let piece = pricing.piece(Message::system(text));
+            weave.push_item(piece, Source::Sections, Rule::Kept, Kind::System, false);
+        }
+        let mut live = view.live(0).peekable();
+        // The stored system prompt comes before the runtime facts, the conversation after them.
+        while let Some(next) = live.next_if(|l| is_system_message(l.entry)) {
+            weave.push(view, next, pricing, pieces)?;
+        }
+        if let Some(position) = view.first_runtime_init() {
+            let entry = &view.log()[position];
+            let piece = weave.shown(view, entry, position, pricing, pieces)?;
+            if let Some(piece) = piece {
+                weave.push_item(
+                    piece,
+                    Source::Entry(position),
+                    Rule::Kept,
+                    Kind::System,
+                    false,
+                );
+            }
+        }
+        for next in live {
+            weave.push(view, next, pricing, pieces)?;
+        }
+        weave.touched = None;
+        Ok(weave)
+    }
+
+    /// Adds the next piece of content.
+    pub(crate) fn push(
+        &mut self,
+        view: &View,
+        live: Live<'_>,
+        pricing: &Pricing,
+        pieces: &mut Pieces,
+    ) -> Result<(), ContextError> {
+        let Live {
+            position,
+            entry,
+            pinned,
+            redacted,
+            ..
+        } = live;
+        match &entry.payload {
+            Payload::Message { message } => {
+                self.push_message(view, live, message, pricing, pieces);
+                Ok(())
+            }
+            _ if redacted => {
+                self.excluded.push((position, Rule::Redacted));
+                Ok(())
+            }
+            Payload::CompactionSummary(_) if view.is_withheld(position) => {
+                self.excluded.push((position, Rule::Redacted));
+                Ok(())
+            }
+            payload => {
+                self.begun = true;
+                let Some(piece) = self.shown(view, entry, position, pricing, pieces)? else {
+                    self.excluded.push((position, Rule::Empty));
+                    return Ok(());
+                };
+                let (kind, rule) = match payload {
+                    Payload::CompactionSummary(_) | Payload::BranchSummary(_) => {
+                        (Kind::Summary, Rule::Summary)
+                    }
+                    _ => (Kind::of(&piece.message), Rule::Kept),
+                };
+                let rule = if pinned { Rule::Pinned } else { rule };
+                self.push_item(piece, Source::Entry(position), rule, kind, pinned);
+                Ok(())
+            }
+        }
+    }
+
+    /// The piece for an entry that is no message; nothing when it has nothing to say.
+    fn shown(
+        &mut self,
+        view: &View,
+        entry: &Entry,
+        position: usize,
+        pricing: &Pricing,
+        pieces: &mut Pieces,
+    ) -> Result<Option<Arc<Piece>>, ContextError> {
+        if let Some((piece, _)) = pieces.get(&(position, Variant::Plain)) {
+            return Ok(Some(Arc::clone(piece)));
+        }
+        let message = match &entry.payload {
+            Payload::Injection(injection) => {
+                Message::new(injection.role, injection.content.clone())
+            }
+            Payload::CompactionSummary(compaction) => {
+                Message::user(Template::Summary.render(serde_json::json!({
+                    "summary": compaction.summary,
+                }))?)
+            }
+            Payload::BranchSummary(branch) => {
+                Message::user(Template::BranchSummary.render(serde_json::json!({
+                    "summary": branch.summary,
+                }))?)
+            }
+            Payload::RuntimeInit { data } => Message::system(prompt::runtime::init(data)?),
+            Payload::Hints { data } => Message::system(prompt::runtime::hints(data)?),
+            Payload::Sections { sections } => Message::system(
+                sections
+                    .iter()
+                    .filter(|s| s.stability == Stability::Volatile && !s.text.is_empty())
+                    .map(|s| s.text.as_str())
+                    .collect::<Vec<_>>()
+                    .join(prompt::SEPARATOR),
+            ),
+            _ => return Ok(None),
+        };
+        debug_assert!(position < view.log().len());
+        if message.is_empty() {
+            return Ok(None);
+        }
+        let piece = pricing.piece(message);
+        pieces.insert((position, Variant::Plain), (Arc::clone(&piece), Rule::Kept));
+        Ok(Some(piece))
+    }
+
+    fn push_message(
+        &mut self,
+        view: &View,
+        live: Live<'_>,
+        message: &Message,
+        pricing: &Pricing,
+        pieces: &mut Pieces,
+    ) {
+        let Live {
+            position, redacted, ..
+        } = live;
+        let leads = !self.begun && message.role.is_system();
+        self.begun |= !leads;
+        let out = if !message.include_in_context {
+            Some(Rule::Filtered)
+        } else if leads && !view.sections().is_empty() {
+            // What the caller gives as the system side overrides what was stored.
+            Some(Rule::Filtered)
+        } else if redacted && message.role != Role::Tool {
+            Some(Rule::Redacted)
+        } else if message.role != Role::Tool && message.is_empty() {
+            Some(Rule::Empty)
+        } else if dedupe::repeats_call(self.items.as_slice(), message) {
+            Some(Rule::Duplicate)
+        } else {
+            None
+        };
+        if let Some(rule) = out {
+            self.excluded.push((position, rule));
+            return;
+        }
+        if message.role == Role::Tool {
+            self.push_result(live, message, pricing, pieces);
+            return;
+        }
+        let (piece, rule) = piece_of(live, message, pricing, pieces);
+        let kind = if leads {
+            Kind::System
+        } else {
+            Kind::of(message)
+        };
+        self.push_item(piece, Source::Entry(position), rule, kind, live.pinned);
+        if kind == Kind::Call {
+            self.open_group(position, pricing);
+        }
+    }
+
+    /// Every call has an answer from the start: placeholders that results replace as they come.
+    fn open_group(&mut self, position: usize, pricing: &Pricing) {
+        let start = self.items.len() - 1;
+        let call = Arc::clone(&self.items[start].piece);
+        let waiting: Vec<String> = call
+            .message
+            .tool_calls
+            .iter()
+            .map(|c| c.id.clone())
+            .collect();
+        for id in &waiting {
+            self.pending
+                .entry(id.clone())
+                .or_default()
+                .push(self.groups.len());
+            let piece = pricing.piece(Message::tool_result(id, marks::ABORTED));
+            self.push_item(
+                piece,
+                Source::Aborted(position),
+                Rule::Repaired,
+                Kind::Result,
+                false,
+            );
+        }
+        self.groups.push(Group {
+            start,
+            answered: 0,
+            waiting,
+            log_position: position,
+        });
+    }
+
+    fn push_result(
+        &mut self,
+        live: Live<'_>,
+        message: &Message,
+        pricing: &Pricing,
+        pieces: &mut Pieces,
+    ) {
+        let position = live.position;
+        let Some((group, slot)) = self.answers(message) else {
+            let known = message
+                .tool_call_id
+                .as_ref()
+                .is_some_and(|id| self.answered_before(id));
+            let rule = if known { Rule::Duplicate } else { Rule::Orphan };
+            self.excluded.push((position, rule));
+            return;
+        };
+        let Group {
+            start, answered, ..
+        } = self.groups[group];
+        let id = self.groups[group].waiting.remove(slot);
+        self.groups[group].answered += 1;
+        if let Some(waiting) = self.pending.get_mut(&id) {
+            if let Some(at) = waiting.iter().rposition(|&g| g == group) {
+                waiting.remove(at);
+            }
+            if waiting.is_empty() {
+                self.pending.remove(&id);
+            }
+        }
+        let in_place = start + 1 + answered;
+        let placeholder = in_place + slot;
+        let group_end = in_place + 1 + self.groups[group].waiting.len();
+        let late = self.items.len() > group_end;
+        let (piece, mut rule) = if message.tool_call_id.as_deref() == Some(id.as_str()) {
+            piece_of(live, message, pricing, pieces)
+        } else {
+            // A result without an id answers the first call that waits.
+            let named = Message {
+                tool_call_id: Some(id),
+                ..message.clone()
+            };
+            let (shown, _) = fit::shown(&named, live, live.entry.id.as_str());
+            (pricing.piece(shown.into_owned()), Rule::Repaired)
+        };
+        if late && rule == Rule::Kept {
+            rule = Rule::Repaired;
+        }
+        let unit = self.items[start].unit;
+        let item = Item {
+            piece,
+            source: Source::Entry(position),
+            rule,
+            kind: Kind::Result,
+            unit,
+            pinned: live.pinned,
+        };
+        let removed = self.items.remove(placeholder);
+        self.tokens = self.tokens - removed.piece.tokens + item.piece.tokens;
+        self.bytes = self.bytes - removed.piece.bytes + item.piece.bytes;
+        self.items.insert(in_place, item);
+        self.touched = Some(self.touched.map_or(in_place, |t| t.min(in_place)));
+    }
+
+    /// The group that this result answers, and which of its waiting calls.
+    fn answers(&self, message: &Message) -> Option<(usize, usize)> {
+        match &message.tool_call_id {
+            Some(id) => {
+                let group = *self.pending.get(id)?.last()?;
+                let slot = self.groups[group].waiting.iter().position(|w| w == id)?;
+                Some((group, slot))
+            }
+            None => {
+                let group = self.groups.len().checked_sub(1)?;
+                (!self.groups[group].waiting.is_empty()).then_some((group, 0))
+            }
+        }
+    }
+
+    /// Whether the last group had a call of that id, and has its answer.
+    fn answered_before(&self, id: &str) -> bool {
+        self.groups.last().is_some_and(|group| {
+            let calls = &self.items[group.start].piece.message.tool_calls;
+            debug_assert_eq!(self.items[group.start].position(), Some(group.log_position));
+            calls.iter().any(|call| call.id == id)
+        })
+    }
+
+    fn push_item(
+        &mut self,
+        piece: Arc<Piece>,
+        source: Source,
+        rule: Rule,
+        kind: Kind,
+        pinned: bool,
+    ) {
+        if kind != Kind::Result {
+            self.units += 1;
+        }
+        self.tokens += piece.tokens;
+        self.bytes += piece.bytes;
+        let unit = self.units;
+        self.items.push(Item {
+            piece,
+            source,
+            rule,
+            kind,
+            unit,
+            pinned,
+        });
+    }
+}
+
+fn is_system_message(entry: &Entry) -> bool {
+    matches!(&entry.payload, Payload::Message { message } if message.role.is_system())
+}
+
+/// A message as it is shown: repaired, masked, cut or redacted, and priced once.
+fn piece_of(
+    live: Live<'_>,
+    message: &Message,
+    pricing: &Pricing,
+    pieces: &mut Pieces,
+) -> (Arc<Piece>, Rule) {
+    let variant = match (live.redacted, live.mask) {
+        (true, _) => Variant::Redacted,
+        (false, Some(keep)) => Variant::Mask(keep),
+        (false, None) => Variant::Plain,
+    };
+    let (piece, rule) = match pieces.get(&(live.position, variant)) {
+        Some((piece, rule)) => (Arc::clone(piece), *rule),
+        None => {
+            let repaired = repaired_calls(message, live.entry.id.as_str());
+            let sound = repaired.is_none();
+            let (shown, rule) = fit::shown(
+                repaired.as_ref().unwrap_or(message),
+                live,
+                live.entry.id.as_str(),
+            );
+            let rule = if rule == Rule::Kept && !sound {
+                Rule::Repaired
+            } else {
+                rule
+            };
+            let piece = pricing.piece(shown.into_owned());
+            pieces.insert((live.position, variant), (Arc::clone(&piece), rule));
+            (piece, rule)
+        }
+    };
+    let rule = if live.pinned && rule == Rule::Kept {
+        Rule::Pinned
+    } else {
+        rule
+    };
+    (piece, rule)
+}
+
+/// The message with calls that every provider takes; nothing when they are sound already.
+///
+/// A call's arguments must be a JSON object. What is none is wrapped into one, under a name that
+/// says what happened, so that nothing of it is lost.
+fn repaired_calls(message: &Message, entry: &str) -> Option<Message> {
+    let sound = |call: &ToolCall| !call.id.is_empty() && is_object(&call.arguments);
+    if message.tool_calls.iter().all(sound) {
+        return None;
+    }
+    let mut repaired = message.clone();
+    for (i, call) in repaired.tool_calls.iter_mut().enumerate() {
+        if call.id.is_empty() {
+            call.id = format!("call_{}_{i}", entry.chars().take(8).collect::<String>());
+        }
+        if call.arguments.trim().is_empty() {
+            call.arguments = "{}".to_owned();
+        } else if !is_object(&call.arguments) {
+            call.arguments = serde_json::json!({ "_invalid": call.arguments }).to_string();
+        }
+    }
+    if let Content::Text(text) = &repaired.content
+        && text.is_empty()
+    {
+        repaired.content = Content::Null;
+    }
+    Some(repaired)
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}

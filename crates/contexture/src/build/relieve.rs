@@ -1,0 +1,447 @@
+//! Brings a request under its limits, by entries alone: a decision that is not in the log would
+//! fall differently on the next turn, and break the prefix.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::compact::ladder::{self, Load, Terms};
+use super::compact::{Compactor, Span, SpanItem, accept, probes};
+use super::item::{Item, Kind, Rule, Source};
+use super::{Session, fit};
+use crate::entry::{Compaction, Mask};
+use crate::error::{Overflow, Unit};
+use crate::{ContextError, EntryId, Message, Payload};
+
+/// What a summary may take of the goal, and what all summaries may take before they become one, in
+/// per cent. Small ones, many in a row: those that are there stay in the shared prefix.
+const SUMMARY_PERCENT: usize = 12;
+const SUMMARIES_PERCENT: usize = 50;
+
+/// What the wrapper around a summary costs at most.
+const SUMMARY_FRAME: usize = 96;
+
+/// A span, in terms of items that leave and of the log positions around it.
+struct Covered {
+    leaving: Vec<usize>,
+    first: Option<usize>,
+    last: Option<usize>,
+    kept: Vec<usize>,
+}
+
+impl Session {
+    /// Brings the request under its limits, by entries.
+    pub(super) fn relieve(&mut self, overflow: bool, now: &str) -> Result<bool, ContextError> {
+        let config = self.settings.config;
+        let limit = self.limit();
+        let trigger = if config.enable_compaction {
+            limit.percent(config.trigger_percent).messages_of(&limit)
+        } else {
+            limit
+        };
+        let load = self.load();
+        if load.within(&trigger) && !overflow {
+            return Ok(false);
+        }
+        let before = self.view.log().len();
+        let goal = goal(&load, &limit, &trigger, overflow, config.target_percent);
+        let compactor = match &self.settings.compactor {
+            Some(compactor) if config.enable_compaction => Some(Arc::clone(compactor)),
+            _ => None,
+        };
+        // First with a tail that stays verbatim, then, if that is not enough, without.
+        for tail_tokens in [goal.tokens / 2, 0] {
+            self.climb(&goal, tail_tokens, compactor.as_deref(), now)?;
+            if self.load().within(&trigger) {
+                break;
+            }
+        }
+        if !self.load().within(&limit) {
+            // The end of the work is worth more than a summary of its beginning.
+            self.climb(&limit, 0, None, now)?;
+            self.cut(&limit, now)?;
+        }
+        if !self.load().within(&limit) {
+            return Err(self.overflow(&limit));
+        }
+        Ok(self.view.log().len() > before)
+    }
+
+    /// One climb of the ladder.
+    fn climb(
+        &mut self,
+        goal: &Load,
+        tail_tokens: usize,
+        compactor: Option<&dyn Compactor>,
+        now: &str,
+    ) -> Result<(), ContextError> {
+        let items = &self.weave.items;
+        let floor = self.floor();
+        let summary_tokens = (goal.tokens.saturating_mul(SUMMARY_PERCENT) / 100).clamp(64, 4_096);
+        let summaries = items.iter().rposition(|item| item.kind == Kind::Summary);
+        let summarised: usize = items
+            .iter()
+            .filter(|i| i.kind == Kind::Summary)
+            .map(|i| i.piece.tokens)
+            .sum();
+        let room = goal.tokens.saturating_mul(SUMMARIES_PERCENT) / 100;
+        let begin = match summaries {
+            Some(last) if compactor.is_some() && summarised + summary_tokens <= room => last + 1,
+            _ => 0,
+        };
+        let reserve = match compactor {
+            Some(_) => Load {
+                tokens: summary_tokens + SUMMARY_FRAME,
+                bytes: (summary_tokens + SUMMARY_FRAME) * 6,
+                messages: 1,
+            },
+            None => Load {
+                tokens: 0,
+                bytes: 0,
+                messages: 0,
+            },
+        };
+        let terms = Terms {
+            items,
+            floor: &floor,
+            tail: ladder::tail(items, tail_tokens),
+            begin,
+            load: self.load(),
+            goal: *goal,
+            reserve,
+            may_mask: self.settings.config.enable_compaction,
+        };
+        let plan = ladder::plan(&terms, |item| {
+            let entry = item
+                .position()
+                .map_or("", |p| self.view.log()[p].id.as_str());
+            self.pricing.piece(fit::masked(&item.piece.message, entry))
+        });
+        if !plan.mask.is_empty() {
+            let entry_ids = plan
+                .mask
+                .iter()
+                .filter_map(|&i| self.id_of(&items[i]))
+                .collect();
+            let reason = "compaction".to_owned();
+            let mask = Mask {
+                entry_ids,
+                reason,
+                keep_bytes: None,
+            };
+            let covered = plan.cover.map(|(start, end)| self.span(start, end, &floor));
+            self.log(now, Payload::Mask(mask))?;
+            if let Some(covered) = covered {
+                self.cover(&covered, compactor, summary_tokens, now)?;
+            }
+        } else if let Some((start, end)) = plan.cover {
+            let covered = self.span(start, end, &floor);
+            self.cover(&covered, compactor, summary_tokens, now)?;
+        }
+        self.refresh()
+    }
+
+    /// Which items may not leave the request.
+    fn floor(&self) -> Vec<bool> {
+        let items = &self.weave.items;
+        let mut floor: Vec<bool> = items
+            .iter()
+            .map(|item| {
+                item.kind == Kind::System
+                    || item.pinned
+                    || item.position().is_some_and(|p| self.view.is_current(p))
+            })
+            .collect();
+        for at in [
+            self.latest_user(),
+            items.iter().rposition(|i| i.kind == Kind::Call),
+        ] {
+            if let Some(at) = at {
+                floor[at] = true;
+            }
+        }
+        if let Some(last) = floor.last_mut() {
+            *last = true;
+        }
+        ladder::whole_units(items, &mut floor);
+        floor
+    }
+
+    fn latest_user(&self) -> Option<usize> {
+        self.weave
+            .items
+            .iter()
+            .rposition(|item| item.kind == Kind::User && self.is_message(item))
+    }
+
+    fn is_message(&self, item: &Item) -> bool {
+        item.position()
+            .is_some_and(|p| matches!(self.view.log()[p].payload, Payload::Message { .. }))
+    }
+
+    fn id_of(&self, item: &Item) -> Option<EntryId> {
+        match item.source {
+            Source::Entry(position) => Some(self.view.log()[position].id.clone()),
+            Source::Sections | Source::Aborted(_) => None,
+        }
+    }
+
+    /// The span `start..end` of items in terms of the log.
+    fn span(&self, start: usize, end: usize, floor: &[bool]) -> Covered {
+        let items = &self.weave.items;
+        let leaving: Vec<usize> = (start..end).filter(|&i| !floor[i]).collect();
+        let positions: HashSet<usize> = leaving
+            .iter()
+            .filter_map(|&i| items[i].position())
+            .collect();
+        let shown: HashSet<usize> = items.iter().filter_map(Item::position).collect();
+        let first = items[start].position();
+        let last = items.get(end).and_then(Item::position);
+        // Between the two, in the order of the log, whatever is shown and does not leave stays.
+        let kept = self
+            .view
+            .live(0)
+            .map(|live| live.position)
+            .skip_while(|p| Some(*p) != first)
+            .take_while(|p| Some(*p) != last)
+            .filter(|p| shown.contains(p) && !positions.contains(p))
+            .collect();
+        Covered {
+            leaving,
+            first,
+            last,
+            kept,
+        }
+    }
+
+    fn cover(
+        &mut self,
+        covered: &Covered,
+        compactor: Option<&dyn Compactor>,
+        max_tokens: usize,
+        now: &str,
+    ) -> Result<(), ContextError> {
+        let (Some(first), Some(last)) = (covered.first, covered.last) else {
+            return Ok(());
+        };
+        let tokens_before = self.tokens();
+        let (summary, strategy) = match compactor.and_then(|c| self.summary(covered, c, max_tokens))
+        {
+            Some((summary, strategy)) => (summary, strategy),
+            None => (String::new(), "drop".to_owned()),
+        };
+        let id = |p: usize| self.view.log()[p].id.clone();
+        let items = &self.weave.items;
+        let gone: usize = covered.leaving.iter().map(|&i| items[i].piece.tokens).sum();
+        let compaction = Compaction {
+            tokens_before,
+            tokens_after: tokens_before.saturating_sub(gone)
+                + self.settings.tokenizer.count(&summary),
+            summary,
+            first_kept_entry_id: id(last),
+            strategy,
+            first_covered_entry_id: Some(id(first)),
+            kept_entry_ids: covered.kept.iter().map(|&p| id(p)).collect(),
+        };
+        self.log(now, Payload::CompactionSummary(compaction))?;
+        Ok(())
+    }
+
+    /// A summary of the span that passed the acceptance test, with the name of its strategy.
+    fn summary(
+        &self,
+        covered: &Covered,
+        compactor: &dyn Compactor,
+        max_tokens: usize,
+    ) -> Option<(String, String)> {
+        let items = &self.weave.items;
+        let summaries: Vec<Option<Message>> = covered
+            .leaving
+            .iter()
+            .map(|&i| self.summary_text(&items[i]))
+            .collect();
+        let mut span_items = Vec::new();
+        for (&i, summary) in covered.leaving.iter().zip(&summaries) {
+            let item = &items[i];
+            let (Some(position), Source::Entry(_)) = (item.position(), item.source) else {
+                continue;
+            };
+            let entry = &self.view.log()[position];
+            let message = match (summary, &entry.payload) {
+                (Some(summary), _) => summary,
+                (None, Payload::Message { message }) if item.rule != Rule::Redacted => message,
+                _ => &item.piece.message,
+            };
+            let is_open = items
+                .get(i + 1)
+                .is_some_and(|next| matches!(next.source, Source::Aborted(p) if p == position));
+            span_items.push(SpanItem {
+                id: &entry.id,
+                message,
+                is_summary: summary.is_some(),
+                is_open,
+            });
+        }
+        let tokenizer = self.settings.tokenizer.as_ref();
+        let probes = probes(&span_items, max_tokens / 4, tokenizer);
+        let span = Span {
+            items: span_items,
+            max_tokens,
+            tokenizer,
+            probes,
+        };
+        let span_tokens: usize = covered.leaving.iter().map(|&i| items[i].piece.tokens).sum();
+        let summary = compactor.summarise(&span).ok()?;
+        accept::accept(&summary, &span, span_tokens).ok()?;
+        Some((summary, compactor.name().to_owned()))
+    }
+
+    fn summary_text(&self, item: &Item) -> Option<Message> {
+        match &self.view.log()[item.position()?].payload {
+            Payload::CompactionSummary(c) => Some(Message::user(c.summary.clone())),
+            Payload::BranchSummary(b) => Some(Message::user(b.summary.clone())),
+            _ => None,
+        }
+    }
+
+    /// Cuts inside the last messages: there is nothing else left to leave out.
+    fn cut(&mut self, limit: &Load, now: &str) -> Result<(), ContextError> {
+        let latest_user = self.latest_user();
+        let load = self.load();
+        let over = [
+            (load.tokens.saturating_sub(limit.tokens), true),
+            (load.bytes.saturating_sub(limit.bytes), false),
+        ];
+        for (excess, by_tokens) in over {
+            if excess == 0 {
+                continue;
+            }
+            let items = &self.weave.items;
+            let user = latest_user.and_then(|i| items[i].position());
+            let cuts = fit::cuts(
+                items,
+                |item| {
+                    item.kind != Kind::System
+                        && item.position() != user
+                        && matches!(item.source, Source::Entry(_))
+                        && self.is_message(item)
+                },
+                excess,
+                |piece| if by_tokens { piece.tokens } else { piece.bytes },
+                &self.pricing,
+            );
+            let masks: Vec<Mask> = cuts
+                .into_iter()
+                .filter_map(|(i, keep)| {
+                    Some(Mask {
+                        entry_ids: vec![self.id_of(&items[i])?],
+                        reason: "fit".to_owned(),
+                        keep_bytes: Some(keep),
+                    })
+                })
+                .collect();
+            for mask in masks {
+                self.log(now, Payload::Mask(mask))?;
+            }
+            self.refresh()?;
+        }
+        Ok(())
+    }
+
+    fn overflow(&self, limit: &Load) -> ContextError {
+        let load = self.load();
+        let items = &self.weave.items;
+        let (unit, needed, limit) = if load.tokens > limit.tokens {
+            (Unit::Tokens, load.tokens, limit.tokens)
+        } else if load.bytes > limit.bytes {
+            (Unit::Bytes, load.bytes, limit.bytes)
+        } else {
+            (Unit::Messages, load.messages, limit.messages)
+        };
+        let price = |item: &Item| match unit {
+            Unit::Tokens => item.piece.tokens,
+            Unit::Bytes => item.piece.bytes,
+            Unit::Messages => 1,
+        };
+        let user = self.latest_user();
+        let sum = |wanted: &dyn Fn(usize, &Item) -> bool| {
+            items
+                .iter()
+                .enumerate()
+                .filter(|(i, x)| wanted(*i, x))
+                .map(|(_, x)| price(x))
+                .sum()
+        };
+        let tools = match unit {
+            Unit::Tokens => self.tool_tokens + self.framing(),
+            Unit::Bytes => self.frame_bytes,
+            Unit::Messages => 0,
+        };
+        let is_system = |item: &Item| item.kind == Kind::System;
+        let parts = vec![
+            ("tools and frame", tools),
+            ("system side", sum(&|_, x| is_system(x))),
+            (
+                "pinned",
+                sum(&|i, x| x.pinned && !is_system(x) && Some(i) != user),
+            ),
+            ("latest user message", sum(&|i, _| Some(i) == user)),
+            (
+                "end of the work",
+                sum(&|i, x| !x.pinned && !is_system(x) && Some(i) != user),
+            ),
+        ];
+        ContextError::Overflow(Box::new(Overflow {
+            unit,
+            limit,
+            needed,
+            parts,
+        }))
+    }
+}
+
+impl Load {
+    fn percent(&self, percent: usize) -> Self {
+        let of = |n: usize| {
+            if n == usize::MAX {
+                n
+            } else {
+                (n as u128 * percent as u128 / 100) as usize
+            }
+        };
+        Self {
+            tokens: of(self.tokens),
+            bytes: of(self.bytes),
+            messages: of(self.messages),
+        }
+    }
+
+    /// Messages are counted whole: their limit is its own trigger.
+    fn messages_of(self, limit: &Self) -> Self {
+        Self {
+            messages: limit.messages,
+            ..self
+        }
+    }
+}
+
+/// What to come down to: the target in what is over its trigger, the trigger in all else.
+fn goal(load: &Load, limit: &Load, trigger: &Load, overflow: bool, percent: usize) -> Load {
+    let target = limit.percent(percent);
+    let pick =
+        |load: usize, trigger: usize, target: usize| if load > trigger { target } else { trigger };
+    let tokens = if overflow {
+        // The provider counts more than we do: what we have is already too much.
+        let have = Load {
+            tokens: load.tokens.min(limit.tokens),
+            ..*load
+        };
+        have.percent(percent).tokens
+    } else {
+        pick(load.tokens, trigger.tokens, target.tokens)
+    };
+    Load {
+        tokens,
+        bytes: pick(load.bytes, trigger.bytes, target.bytes),
+        messages: pick(load.messages, trigger.messages, target.messages.max(1)),
+    }
+}

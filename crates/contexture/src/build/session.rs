@@ -1,0 +1,347 @@
+//! The incremental session: the one place where a request is made.
+//!
+//! A fresh build is a session that is fed all at once, so there is no second way to build a request
+//! that could differ from the first.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::assemble::{Body, Head, frame_bytes};
+use super::compact::Compactor;
+use super::compact::ladder::Load;
+use super::item::{Item, Pricing, Source, Wire};
+use super::normalize::{Pieces, Weave};
+use super::{Built, ContextConfig, Turn, join_sections};
+use crate::entry::{Change, Payload};
+use crate::tokens::{Bpe, Tokenizer, count};
+use crate::{ContextError, Entry, EntryId, Message, View};
+
+/// How a session builds its requests.
+#[derive(Clone)]
+pub struct Settings {
+    /// The limits.
+    pub config: ContextConfig,
+    /// What counts tokens.
+    pub tokenizer: Arc<dyn Tokenizer>,
+    /// What writes summaries; without one the rung is skipped.
+    pub compactor: Option<Arc<dyn Compactor>>,
+    /// The form of the body.
+    pub wire: Wire,
+    /// The model that the body names.
+    pub model: Option<String>,
+    /// Parameters of a chat request that go out as they are.
+    pub params: Map<String, Value>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            config: ContextConfig::default(),
+            tokenizer: Arc::new(Bpe::O200k),
+            compactor: Some(Arc::new(super::Extract)),
+            wire: Wire::default(),
+            model: None,
+            params: Map::new(),
+        }
+    }
+}
+
+/// A session's log and all that was worked out from it, so that a turn costs what the turn adds.
+pub struct Session {
+    pub(super) settings: Settings,
+    pub(super) view: View,
+    pub(super) weave: Weave,
+    pub(super) body: Body,
+    pub(super) head: Head,
+    pub(super) cache: Cache,
+    pub(super) tool_tokens: usize,
+    pub(super) frame_bytes: usize,
+    pub(super) pricing: Pricing,
+    pieces: Pieces,
+    /// The view changed in a way that the weave has not followed yet.
+    stale: bool,
+    /// What the provider counted for a request that began with these many items.
+    anchor: Option<(usize, usize)>,
+}
+
+/// What this request shares with the one before it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cache {
+    /// How many items both begin with.
+    pub items: usize,
+    /// Whether there was a request before.
+    pub compared: bool,
+    /// The first thing that changed.
+    pub first_change: Option<String>,
+    pub tools_same: bool,
+}
+
+/// Providers tell a model with tools how to use them, at their own expense but in our window. The
+/// largest such preamble that one has published is below this.
+const TOOL_PREAMBLE: usize = 600;
+/// An Anthropic body must say how long the answer may be.
+const DEFAULT_MAX_TOKENS: usize = 4_096;
+impl Session {
+    /// An empty session.
+    pub fn new(settings: Settings) -> Result<Self, ContextError> {
+        settings.config.validate()?;
+        let pricing = Pricing {
+            tokenizer: Arc::clone(&settings.tokenizer),
+            wire: settings.wire,
+        };
+        let head = Head {
+            model: settings.model.clone(),
+            params: settings.params.clone(),
+            max_tokens: match settings.config.reserved_output {
+                0 => DEFAULT_MAX_TOKENS,
+                reserved => reserved,
+            },
+        };
+        let frame_bytes = frame_bytes(settings.wire, &head, &[]);
+        Ok(Self {
+            settings,
+            view: View::default(),
+            weave: Weave::default(),
+            body: Body::default(),
+            head,
+            cache: Cache::default(),
+            tool_tokens: 0,
+            frame_bytes,
+            pricing,
+            pieces: Pieces::default(),
+            stale: false,
+            anchor: None,
+        })
+    }
+
+    /// A session with this log.
+    pub fn open(
+        settings: Settings,
+        entries: impl IntoIterator<Item = Entry>,
+    ) -> Result<Self, ContextError> {
+        let mut session = Self::new(settings)?;
+        session.append(entries)?;
+        Ok(session)
+    }
+
+    /// The log and its fold.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The model that the next bodies name.
+    pub fn address(&mut self, model: Option<String>) {
+        if self.head.model != model {
+            self.head.model = model;
+            self.frame_bytes = frame_bytes(self.settings.wire, &self.head, self.view.tools());
+            self.body.clear();
+        }
+    }
+
+    /// Adds entries that were logged.
+    pub fn append(&mut self, entries: impl IntoIterator<Item = Entry>) -> Result<(), ContextError> {
+        for entry in entries {
+            let sent = match &entry.payload {
+                Payload::Request(record) => Some(record.reported_input()),
+                _ => None,
+            };
+            self.push(entry)?;
+            if let Some(reported) = sent {
+                self.sent(reported)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds the request for a turn. On an error nothing of the turn stays in the session.
+    pub fn build(&mut self, turn: Turn) -> Result<Built<'_>, ContextError> {
+        let before = self.view.log().len();
+        match self.take_turn(turn) {
+            Ok(compacted) => Ok(Built::new(self, before, compacted)),
+            Err(error) => {
+                self.view.truncate(before);
+                self.stale = true;
+                self.refresh()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The request that the log stands for as it is, without compacting anything further.
+    pub fn current(&mut self) -> Result<Built<'_>, ContextError> {
+        self.refresh()?;
+        self.write();
+        let end = self.view.log().len();
+        Ok(Built::new(self, end, false))
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) -> Result<(), ContextError> {
+        match self.view.push(entry)? {
+            Change::None => {}
+            Change::Rewritten => self.stale = true,
+            Change::Appended if self.stale => {}
+            Change::Appended => {
+                let last = self.view.live(self.view.live_len() - 1).next();
+                if let Some(last) = last {
+                    self.weave
+                        .push(&self.view, last, &self.pricing, &mut self.pieces)?;
+                }
+                if let Some(touched) = self.weave.touched.take() {
+                    self.changed_from(touched);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn log(&mut self, now: &str, payload: Payload) -> Result<EntryId, ContextError> {
+        let mut entry = Entry::derived(self.view.tail(), now, payload);
+        entry.meta = Some(Map::from_iter([("by".to_owned(), json!("build"))]));
+        let id = entry.id.clone();
+        self.push(entry)?;
+        Ok(id)
+    }
+
+    /// Weaves anew when the view changed behind the end, and finds out from where.
+    pub(super) fn refresh(&mut self) -> Result<(), ContextError> {
+        if !std::mem::take(&mut self.stale) {
+            return Ok(());
+        }
+        let weave = Weave::of(&self.view, &self.pricing, &mut self.pieces)?;
+        let old = std::mem::replace(&mut self.weave, weave);
+        let same = old
+            .items
+            .iter()
+            .zip(&self.weave.items)
+            .take_while(|(a, b)| a.same(b))
+            .count();
+        if same < old.items.len() || same < self.weave.items.len() {
+            self.changed_from(same);
+        }
+        let tools = self.view.tools();
+        let tool_tokens = tools
+            .iter()
+            .map(|t| count::tool(self.settings.tokenizer.as_ref(), t))
+            .sum::<usize>();
+        let frame = frame_bytes(self.settings.wire, &self.head, tools);
+        if (tool_tokens, frame) != (self.tool_tokens, self.frame_bytes) {
+            (self.tool_tokens, self.frame_bytes) = (tool_tokens, frame);
+            self.changed_from(0);
+            self.body.clear();
+            self.cache.first_change = Some("tools".to_owned());
+            self.cache.tools_same = false;
+        }
+        // What is no longer shown need not be kept at hand; undoing prices it again.
+        let shown: HashSet<usize> = self.view.live(0).map(|l| l.position).collect();
+        let first = self.view.first_runtime_init();
+        self.pieces
+            .retain(|(position, _), _| shown.contains(position) || first == Some(*position));
+        Ok(())
+    }
+
+    fn changed_from(&mut self, item: usize) {
+        self.body.cut(item);
+        if self.anchor.is_some_and(|(items, _)| items > item) {
+            self.anchor = None;
+        }
+        if item < self.cache.items {
+            self.cache.items = item;
+            self.cache.first_change = Some(match self.weave.items.get(item) {
+                Some(item) => self.origin(item),
+                None => "end".to_owned(),
+            });
+        }
+    }
+
+    /// A request went out: the next one is compared with it.
+    fn sent(&mut self, reported: Option<usize>) -> Result<(), ContextError> {
+        self.refresh()?;
+        let items = self.weave.items.len();
+        self.cache = Cache {
+            items,
+            compared: true,
+            first_change: None,
+            tools_same: true,
+        };
+        if let Some(reported) = reported {
+            self.anchor = Some((items, reported));
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self) {
+        self.body.write(
+            self.settings.wire,
+            &self.head,
+            self.view.tools(),
+            &self.weave.items,
+        );
+    }
+
+    /// The tokens of the request. For an estimate an upper bound: what the provider counted for a
+    /// request that this one begins with, and the bound for the rest.
+    pub(super) fn tokens(&self) -> usize {
+        match self.anchor {
+            Some((items, reported)) if !self.settings.tokenizer.exact() => {
+                let added = self.weave.items[items..]
+                    .iter()
+                    .map(|i| i.piece.tokens)
+                    .sum::<usize>();
+                reported.saturating_add(added)
+            }
+            _ => self.weave.tokens + self.tool_tokens + self.framing(),
+        }
+    }
+
+    pub(super) fn framing(&self) -> usize {
+        let preamble = !self.settings.tokenizer.exact() && !self.view.tools().is_empty();
+        count::REQUEST + if preamble { TOOL_PREAMBLE } else { 0 }
+    }
+
+    pub(super) fn load(&self) -> Load {
+        Load {
+            tokens: self.tokens(),
+            bytes: self.weave.bytes + self.frame_bytes,
+            messages: self.weave.items.len(),
+        }
+    }
+
+    pub(super) fn limit(&self) -> Load {
+        let config = &self.settings.config;
+        Load {
+            tokens: config.max_input_tokens - config.reserved_output,
+            bytes: config.max_bytes.unwrap_or(usize::MAX),
+            messages: config.max_history_messages.unwrap_or(usize::MAX),
+        }
+    }
+
+    /// What an item's origin is called.
+    pub(super) fn origin(&self, item: &Item) -> String {
+        match item.source {
+            Source::Sections => "sections".to_owned(),
+            Source::Entry(position) | Source::Aborted(position) => {
+                format!("entry:{}", self.view.log()[position].id)
+            }
+        }
+    }
+
+    /// The tokens of each stable section, in order: what adding it to those before it adds.
+    pub(super) fn section_tokens(&self, whole: usize) -> Vec<(usize, usize)> {
+        let sections = self.view.sections();
+        let mut out = Vec::new();
+        let mut before = 0;
+        for n in 1..=sections.len() {
+            let tokens = if n == sections.len() {
+                whole
+            } else {
+                let text = join_sections(&sections[..n]);
+                count::message(self.settings.tokenizer.as_ref(), &Message::system(text))
+            };
+            out.push((n - 1, tokens.saturating_sub(before)));
+            before = before.max(tokens);
+        }
+        out
+    }
+}

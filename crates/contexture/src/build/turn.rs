@@ -1,0 +1,132 @@
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Session, dedupe};
+use crate::entry::{ToolDelta, tool_name};
+use crate::prompt::{Section, Stability};
+use crate::{ContextError, Entry, EntryId, Message, Payload};
+
+/// What a turn brings, beside what the log has.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    /// The whole system side as it is now; what differs from the log's is appended.
+    pub sections: Option<Vec<Section>>,
+    /// All tools as they are now.
+    pub tools: Option<Vec<Value>>,
+    /// Facts that hold for the session.
+    pub runtime_init: Option<Map<String, Value>>,
+    /// Facts that change from turn to turn.
+    pub hints: Option<Map<String, Value>>,
+    /// New messages.
+    pub messages: Vec<Message>,
+    /// The provider said that the last request was too long.
+    pub overflow: bool,
+    /// The time, for the entries that are made.
+    pub now: Option<String>,
+}
+
+impl Session {
+    /// Logs what the turn changes, brings the request under its limits and writes it. Says whether
+    /// anything was compacted.
+    pub(super) fn take_turn(&mut self, turn: Turn) -> Result<bool, ContextError> {
+        let now = match turn.now {
+            Some(now) => now,
+            // The core has no clock: without a time of its own, a turn is as old as the log.
+            None => self
+                .view
+                .log()
+                .last()
+                .map(|e| e.timestamp.clone())
+                .unwrap_or_default(),
+        };
+        let changes = [
+            turn.sections.and_then(|s| self.changed_sections(&s)),
+            turn.tools.and_then(|t| self.changed_tools(&t)),
+            turn.runtime_init
+                .filter(|data| self.view.runtime_init() != Some(data))
+                .map(|data| Payload::RuntimeInit { data }),
+            turn.hints
+                .filter(|data| self.view.hints() != Some(data))
+                .map(|data| Payload::Hints { data }),
+        ];
+        for payload in changes.into_iter().flatten() {
+            self.log(&now, payload)?;
+        }
+        if !dedupe::present(self.view.log().iter().map(Arc::as_ref), &turn.messages) {
+            for message in turn.messages {
+                let known = message.id.as_deref().map(EntryId::from);
+                if known.is_some_and(|id| self.view.position(&id).is_some()) {
+                    continue;
+                }
+                let entry = Entry::message(self.view.tail(), &now, message);
+                self.push(entry)?;
+            }
+        }
+        self.refresh()?;
+        let compacted = self.relieve(turn.overflow, &now)?;
+        self.write();
+        Ok(compacted)
+    }
+
+    /// What differs between these sections and the log's.
+    fn changed_sections(&self, now: &[Section]) -> Option<Payload> {
+        let known = self.view.sections();
+        let mut sections: Vec<Section> = known
+            .iter()
+            .filter(|old| !now.iter().any(|s| s.name == old.name))
+            .map(|old| Section {
+                text: String::new(),
+                ..old.clone()
+            })
+            .collect();
+        for section in now {
+            let old = match section.stability {
+                Stability::Stable => known.iter().find(|s| s.name == section.name),
+                Stability::Volatile => self.view.note(&section.name),
+            };
+            if old.map_or(!section.text.is_empty(), |old| old != section) {
+                sections.push(section.clone());
+            }
+        }
+        (!sections.is_empty()).then_some(Payload::Sections { sections })
+    }
+
+    fn changed_tools(&self, now: &[Value]) -> Option<Payload> {
+        let known = self.view.tools();
+        if known == now {
+            return None;
+        }
+        let names = |specs: &[Value]| -> Vec<Option<String>> {
+            specs.iter().map(|s| tool_name(s).cloned()).collect()
+        };
+        // Added in place or at the end, tools keep their order. Where that would not give the order
+        // asked for, all go and come again.
+        let kept: Vec<&Value> = known
+            .iter()
+            .filter(|k| names(now).contains(&tool_name(k).cloned()))
+            .collect();
+        let in_order = kept.len() <= now.len()
+            && names(&now[..kept.len()]) == names(&kept.into_iter().cloned().collect::<Vec<_>>());
+        let (old, new) = (names(known), names(now));
+        let (add, remove) = if in_order {
+            (
+                now.iter()
+                    .filter(|spec| !known.contains(spec))
+                    .cloned()
+                    .collect(),
+                old.into_iter()
+                    .flatten()
+                    .filter(|name| !new.contains(&Some(name.clone())))
+                    .collect(),
+            )
+        } else {
+            (now.to_vec(), old.into_iter().flatten().collect())
+        };
+        Some(Payload::Tools(ToolDelta {
+            add,
+            remove,
+            reason: None,
+        }))
+    }
+}

@@ -1,0 +1,32 @@
+//! The system side of a request: templates in, named sections out.
+//!
+//! [`compose`] turns the caller's [`ComposeOptions`] into [`Section`]s, and into the one string
+//! that a simple client wants. All wording lives in `templates/*.md` and is rendered by
+//! [`Template`]; no code here contains a sentence meant for a model. [`ToolPolicy`] is both
+//! printed for the model and enforced against it ([`policy`]). [`runtime`] renders the host's own
+//! data.
+//!
+//! What never happens here: a value is never parsed as a template, so `{{token}}` in a user's text
+//! stays `{{token}}`; and equal input never gives different bytes.
+
+pub mod compose;
+mod engine;
+mod fields;
+mod filters;
+mod guard;
+mod line;
+pub mod options;
+pub mod policy;
+mod read;
+pub mod runtime;
+mod section;
+mod template;
+
+pub use compose::{SEPARATOR, sections, system_prompt};
+pub use options::{
+    AgentInfo, ComposeOptions, Edge, Graph, RunContext, RunState, SessionMode, Settings, Step,
+    ToolPolicy,
+};
+pub use policy::{Filtered, Removed, Verdict};
+pub use section::{Section, Stability};
+pub use template::{Template, render_str};

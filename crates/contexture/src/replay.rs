@@ -1,0 +1,146 @@
+//! Every request of a session or transcript, made again, turn by turn.
+//!
+//! A transcript has no requests of its own: one stands before each assistant message that follows a
+//! user or tool message. Compactions made on the way are carried, as a live run would carry them.
+
+use serde::Serialize;
+
+use crate::build::{BuildInput, Built, Session, Settings, Turn};
+use crate::entry::RequestRecord;
+use crate::{ContextError, Entry, EntryId, Payload, Role, View};
+
+/// One request of a replay, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Which request it is, from 0.
+    pub request: usize,
+    /// The entry that it led to: the assistant's message, or the recorded request.
+    pub entry_id: EntryId,
+    /// `sha256:` of its body.
+    pub digest: String,
+    /// Its tokens.
+    pub input_tokens: usize,
+    /// Its messages.
+    pub message_count: usize,
+    /// The tokens that it and the request before it begin with.
+    pub shared_prefix_tokens: usize,
+    /// Messages of the history that are not in it.
+    pub dropped_messages_count: usize,
+    /// Whether it compacted.
+    pub compacted: bool,
+    /// What was recorded when it was sent, where that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_digest: Option<String>,
+}
+
+/// Makes every request of the input again, under these settings, and shows each to `visit`.
+///
+/// What the recorded run masked, summarised or dropped is left aside: under other settings, other
+/// decisions fall.
+pub fn replay(
+    settings: Settings,
+    input: BuildInput,
+    mut visit: impl FnMut(&Step, &Built<'_>) -> Result<(), ContextError>,
+) -> Result<(), ContextError> {
+    let mut session = Session::new(settings)?;
+    let mut turn = Turn {
+        sections: input.turn.sections,
+        tools: input.turn.tools,
+        ..Turn::default()
+    };
+    turn.runtime_init = input.turn.runtime_init;
+    let mut requests = 0;
+    let mut last_role = None;
+    let entries = input
+        .session_entries
+        .into_iter()
+        .filter(|entry| !is_decision(entry));
+    let messages = input
+        .turn
+        .messages
+        .into_iter()
+        .map(|m| Entry::message(None, "", m));
+    for mut entry in entries.chain(messages) {
+        let role = match &entry.payload {
+            Payload::Message { message } => Some(message.role),
+            _ => None,
+        };
+        let asks = matches!(last_role, Some(Role::User | Role::Tool));
+        if role == Some(Role::Assistant) && asks {
+            let built = session.build(std::mem::take(&mut turn))?;
+            let step = Step::of(requests, &entry.id, &built);
+            visit(&step, &built)?;
+            requests += 1;
+            session.append([record(&session, step)])?;
+        }
+        last_role = role.or(last_role);
+        // Other entries stand between it and its parent now.
+        entry.parent_id = None;
+        session.append([entry])?;
+    }
+    Ok(())
+}
+
+/// Makes every recorded request of a log again, exactly as it was, and shows each to `visit`.
+pub fn verify(
+    settings: &Settings,
+    entries: Vec<Entry>,
+    mut visit: impl FnMut(&Step, &Built<'_>) -> Result<(), ContextError>,
+) -> Result<(), ContextError> {
+    let mut session = Session::new(settings.clone())?;
+    let mut requests = 0;
+    for entry in entries {
+        if let Payload::Request(record) = &entry.payload {
+            session.address(record.model.clone());
+            let built = session.current()?;
+            let mut step = Step::of(requests, &entry.id, &built);
+            if record.digest != step.digest {
+                step.recorded_digest = Some(record.digest.clone());
+            }
+            visit(&step, &built)?;
+            requests += 1;
+        }
+        session.append([entry])?;
+    }
+    Ok(())
+}
+
+impl Step {
+    fn of(request: usize, entry_id: &EntryId, built: &Built<'_>) -> Self {
+        let stats = built.stats();
+        Self {
+            request,
+            entry_id: entry_id.clone(),
+            digest: built.digest().to_owned(),
+            input_tokens: stats.input_tokens,
+            message_count: stats.message_count,
+            shared_prefix_tokens: built.shared_prefix_tokens(),
+            dropped_messages_count: stats.dropped_messages_count,
+            compacted: built.compacted(),
+            recorded_digest: None,
+        }
+    }
+}
+
+/// Whether the entry is something that a build decided, or the record of one.
+fn is_decision(entry: &Entry) -> bool {
+    match entry.payload {
+        Payload::Request(_) => true,
+        Payload::Mask(_) | Payload::CompactionSummary(_) => entry
+            .meta
+            .as_ref()
+            .is_some_and(|meta| meta.get("by").is_some_and(|by| by == "build")),
+        _ => false,
+    }
+}
+
+fn record(session: &Session, step: Step) -> Entry {
+    let record = RequestRecord {
+        digest: step.digest,
+        input_tokens: step.input_tokens,
+        ..RequestRecord::default()
+    };
+    let view: &View = session.view();
+    Entry::derived(view.tail(), "", Payload::Request(record))
+}

@@ -1,0 +1,28 @@
+//! Small helps for messages to people.
+
+/// The candidate that `word` was probably meant to be.
+pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    candidates
+        .iter()
+        .map(|candidate| (distance(&word, &candidate.to_lowercase()), *candidate))
+        .min()
+        .filter(|(distance, candidate)| *distance <= 2.max(candidate.len() / 3))
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be added, taken away or changed to get from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

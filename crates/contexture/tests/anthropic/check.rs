@@ -1,0 +1,162 @@
+//! The rules that every body obeys.
+
+use std::collections::BTreeSet;
+
+use contexture::Message;
+use contexture::message::anthropic::{frame_bound, size_bound};
+use serde_json::{Map, Value, json};
+
+use crate::{HEAD, body};
+
+/// Writes the body and holds it against every rule, its size included.
+#[track_caller]
+pub fn check(tools: &[Value], messages: &[Message]) -> Vec<u8> {
+    let bytes = check_form(tools, messages);
+    let bound = frame_bound(&HEAD, tools) + messages.iter().map(size_bound).sum::<usize>();
+    assert!(bytes.len() <= bound, "{} > {bound}", bytes.len());
+    bytes
+}
+
+/// The same without the size, whose bound holds for paired calls only.
+#[track_caller]
+pub fn check_form(tools: &[Value], messages: &[Message]) -> Vec<u8> {
+    let bytes = body(tools, messages);
+    let value: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(value.to_string().len(), bytes.len(), "not compact");
+    let body = value.as_object().unwrap();
+    let order = ["model", "max_tokens", "tools", "system", "messages"];
+    let keys: Vec<_> = body.keys().map(String::as_str).collect();
+    assert_eq!(
+        keys,
+        order
+            .into_iter()
+            .filter(|k| body.contains_key(*k))
+            .collect::<Vec<_>>()
+    );
+
+    let mut marks = check_tools(body);
+    if let Some(system) = body.get("system") {
+        let system = system.as_array().unwrap();
+        assert!(!system.is_empty());
+        for block in system {
+            assert_eq!(block["type"], "text");
+            marks += check_block(block);
+        }
+    }
+    marks += check_turns(body["messages"].as_array().unwrap());
+    assert!(marks <= 4, "{marks} marks");
+    bytes
+}
+
+fn check_tools(body: &Map<String, Value>) -> usize {
+    let Some(tools) = body.get("tools") else {
+        return 0;
+    };
+    let tools = tools.as_array().unwrap();
+    assert!(!tools.is_empty());
+    let mut names = BTreeSet::new();
+    for tool in tools {
+        assert!(legal(&tool["name"], 128), "{tool}");
+        assert!(names.insert(tool["name"].as_str().unwrap()), "{tool}");
+        if tool.get("type").is_none() {
+            assert_eq!(tool["input_schema"]["type"], "object");
+        }
+    }
+    let marked = tools.iter().filter(|tool| mark(tool)).count();
+    assert!(marked == 1 && mark(tools.last().unwrap()));
+    marked
+}
+
+fn check_turns(turns: &[Value]) -> usize {
+    assert!(!turns.is_empty());
+    let mut marks = 0;
+    let mut used = BTreeSet::new();
+    let mut open = BTreeSet::new();
+    for (at, turn) in turns.iter().enumerate() {
+        let role = ["user", "assistant"][at % 2];
+        assert_eq!(turn["role"], role, "turn {at}");
+        let blocks = turn["content"].as_array().unwrap();
+        assert!(!blocks.is_empty(), "turn {at}");
+        let mut talking = false;
+        for block in blocks {
+            marks += check_block(block);
+            match block["type"].as_str().unwrap() {
+                "tool_use" => {
+                    assert_eq!(role, "assistant");
+                    let id = block["id"].as_str().unwrap();
+                    assert!(legal(&block["id"], 64) && used.insert(id), "{id}");
+                    open.insert(id);
+                }
+                "tool_result" => {
+                    assert!(role == "user" && !talking, "{turn}");
+                    assert!(
+                        open.remove(block["tool_use_id"].as_str().unwrap()),
+                        "{turn}"
+                    );
+                }
+                "thinking" | "redacted_thinking" => assert_eq!(role, "assistant"),
+                "image" | "document" => assert_eq!(role, "user"),
+                _ => {}
+            }
+            talking |= block["type"] != "tool_result";
+        }
+        match role {
+            "user" => assert!(open.is_empty(), "unanswered: {open:?}"),
+            _ => assert!(!is_thinking(blocks.last().unwrap()), "{turn}"),
+        }
+    }
+    assert!(open.is_empty(), "unanswered: {open:?}");
+    let last = turns.last().unwrap();
+    if last["role"] == "assistant" {
+        let text = last["content"].as_array().unwrap().last().unwrap()["text"]
+            .as_str()
+            .unwrap();
+        assert_eq!(text, text.trim_end());
+    }
+    marks
+}
+
+/// Checks one block, and those inside it; gives the number of its marks.
+fn check_block(block: &Value) -> usize {
+    match block["type"].as_str().unwrap() {
+        "text" => assert!(!blank(&block["text"]), "{block}"),
+        "tool_use" => {
+            assert!(legal(&block["name"], 128), "{block}");
+            assert!(block["input"].is_object(), "{block}");
+        }
+        "tool_result" => match block.get("content") {
+            None => assert!(!mark(block)),
+            Some(Value::Array(inner)) => {
+                assert!(inner.iter().any(|b| b["type"] != "text"), "{block}");
+                assert_eq!(inner.iter().map(check_block).sum::<usize>(), 0);
+            }
+            Some(text) => assert!(!blank(text), "{block}"),
+        },
+        "thinking" => assert!(!blank(&block["signature"]) && !mark(block)),
+        "redacted_thinking" => assert!(!blank(&block["data"]) && !mark(block)),
+        "image" | "document" => assert!(block["source"].is_object()),
+        other => panic!("a block of type {other}"),
+    }
+    mark(block).into()
+}
+
+fn is_thinking(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
+}
+
+fn mark(value: &Value) -> bool {
+    value.get("cache_control").is_some_and(|mark| {
+        assert_eq!(mark, &json!({"type": "ephemeral"}));
+        true
+    })
+}
+
+fn legal(name: &Value, max: usize) -> bool {
+    let name = name.as_str().unwrap();
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=max).contains(&name.len()) && name.chars().all(legal)
+}
+
+fn blank(text: &Value) -> bool {
+    text.as_str().unwrap().trim().is_empty()
+}
