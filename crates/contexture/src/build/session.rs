@@ -230,8 +230,10 @@ impl Session {
             (self.tool_tokens, self.frame_bytes) = (tool_tokens, frame);
             self.changed_from(0);
             self.body.clear();
-            self.cache.first_change = Some("tools".to_owned());
-            self.cache.tools_same = false;
+            if self.cache.compared {
+                self.cache.first_change = Some("tools".to_owned());
+                self.cache.tools_same = false;
+            }
         }
         // What is no longer shown need not be kept at hand; undoing prices it again.
         let shown: HashSet<usize> = self.view.live(0).map(|l| l.position).collect();

@@ -209,8 +209,11 @@ impl RequestRecord {
 impl Payload {
     /// Reads the payload of an entry of type `tag`.
     pub fn read(tag: &str, payload: Value) -> Result<Self, ContextError> {
-        let whole = serde_json::json!({ "type": tag, "payload": payload });
-        let read: Self = serde_json::from_value(whole).map_err(|error| {
+        let whole = Map::from_iter([
+            ("type".to_owned(), tag.into()),
+            ("payload".to_owned(), payload),
+        ]);
+        let read: Self = serde_json::from_value(Value::Object(whole)).map_err(|error| {
             let what = error.to_string();
             if what.starts_with("unknown variant") {
                 ContextError::invalid(

@@ -1,0 +1,190 @@
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Decides what an LLM agent is told on each turn, and can explain every byte of it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ctx",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub struct Args {
+    /// Print data as JSON: one document, or a line each for streams
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The project's folder; found upwards from here otherwise
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build the exact request for a session, with a receipt
+    Build(Build),
+    /// What to append to a session that goes on, or that a provider refused as too long
+    Update(Build),
+    /// Count the tokens of a request, or of a text
+    Tokens(Tokens),
+    /// Compose a system prompt and messages from an agent, a tool policy and a run (spec 004)
+    Compose(Compose),
+    /// Make every request of a session or transcript again, turn by turn
+    Replay(Replay),
+    /// The configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print the JSON Schema of contexture.json
+    Schema,
+}
+
+/// What is read, and within which limits.
+#[derive(Debug, ClapArgs)]
+pub struct Build {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub limits: Limits,
+    /// What to print; the view unless given
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Source {
+    /// An input object, entries or messages as JSONL, an array of messages, or a request body; `-`
+    /// is standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    pub file: PathBuf,
+    /// Read only this line of the file, counted from 1: one session of many
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub line: Option<usize>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Limits {
+    /// The most tokens of a request (32k, 1m; 128k unless given)
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub budget: Option<usize>,
+    /// The most messages of a request
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub max_messages: Option<usize>,
+    /// The most bytes of a request's body
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub max_bytes: Option<usize>,
+    /// Tokens of the budget that are kept free for the output
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub reserve: Option<usize>,
+    #[command(flatten)]
+    pub model: Model,
+    /// What stands in the place of history that leaves
+    #[arg(long, value_enum, default_value_t)]
+    pub compactor: CompactorName,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Model {
+    /// The model: picks the tokenizer, and is named in the body
+    #[arg(long = "model", value_name = "NAME")]
+    pub name: Option<String>,
+    /// The model's own tokenizer, for an exact count
+    #[arg(long, value_name = "tokenizer.json")]
+    pub tokenizer: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Tokens {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub model: Model,
+    /// The input is plain text
+    #[arg(long)]
+    pub text: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Compose {
+    /// Spec 004's options; `-` is standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Replay {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub limits: Limits,
+    /// Compare every recorded request's digest with the request as it is made now
+    #[arg(long)]
+    pub verify: bool,
+    /// Print each request's body, a line each
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// All of the result
+    Json,
+    /// The body of an OpenAI chat request
+    Openai,
+    /// The body of an Anthropic messages request
+    Anthropic,
+    /// The picture
+    View,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum CompactorName {
+    /// Nothing: it is dropped
+    None,
+    /// A summary made without a model, the same every time
+    #[default]
+    Extract,
+    /// A summary by a model
+    Model,
+}
+
+/// `32k`, `1.5m`, `4096`.
+fn number(text: &str) -> Result<usize, String> {
+    let lower = text.trim().to_ascii_lowercase().replace('_', "");
+    let (digits, unit) = match lower.strip_suffix('k') {
+        Some(digits) => (digits, 1_000.0),
+        None => match lower.strip_suffix('m') {
+            Some(digits) => (digits, 1_000_000.0),
+            None => (lower.as_str(), 1.0),
+        },
+    };
+    if unit == 1.0 {
+        return digits
+            .parse()
+            .map_err(|_| "not a number: write 32000, 32k or 1m".to_owned());
+    }
+    match digits.parse::<f64>() {
+        Ok(value) if (0.0..=1e9).contains(&value) => Ok((value * unit).round() as usize),
+        _ => Err("not a number: write 32000, 32k or 1m".to_owned()),
+    }
+}
+
+fn whole(text: &str) -> Result<usize, String> {
+    match number(text)? {
+        0 => Err("must be above 0".to_owned()),
+        value => Ok(value),
+    }
+}

@@ -1,0 +1,25 @@
+use contexture::json;
+use contexture::prompt::{self, ComposeOptions};
+
+use super::{at, print, print_json, to_value};
+use crate::args::{Compose, Source};
+use crate::error::CliError;
+use crate::input;
+
+/// `ctx compose`.
+pub fn compose(options: &Compose, as_json: bool) -> Result<(), CliError> {
+    let source = Source {
+        file: options.file.clone(),
+        line: None,
+    };
+    let bytes = input::read(&source)?;
+    let value = json::parse(&bytes, 1).map_err(at(&source))?;
+    let options = ComposeOptions::from_value(value).map_err(at(&source))?;
+    if as_json {
+        let composed = contexture::build::compose(&options).map_err(at(&source))?;
+        return print_json(&to_value(composed)?);
+    }
+    let mut text = prompt::system_prompt(&options).map_err(at(&source))?;
+    text.push('\n');
+    print(text.as_bytes())
+}

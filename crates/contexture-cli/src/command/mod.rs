@@ -1,0 +1,71 @@
+//! The commands, one file each.
+
+mod build;
+mod compose;
+mod replay;
+mod tokens;
+mod update;
+
+use std::io::Write;
+
+use clap::CommandFactory;
+use contexture::ContextError;
+use contexture::build::BuildInput;
+use serde_json::Value;
+
+use crate::args::{Args, Source};
+use crate::error::CliError;
+use crate::{config, input};
+
+pub use build::build;
+pub use compose::compose;
+pub use replay::replay;
+pub use tokens::tokens;
+pub use update::update;
+
+/// `ctx config schema`.
+pub fn schema() -> Result<(), CliError> {
+    print(format!("{:#}\n", config::schema()).as_bytes())
+}
+
+/// `ctx completions SHELL`.
+pub fn completions(shell: clap_complete::Shell) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "ctx", &mut script);
+    print(&script)
+}
+
+/// The input of a command, whatever its shape.
+fn read(source: &Source) -> Result<BuildInput, CliError> {
+    let bytes = input::read(source)?;
+    BuildInput::read(&bytes).map_err(at(source))
+}
+
+/// Names the file in an error.
+fn at(source: &Source) -> impl Fn(ContextError) -> CliError {
+    let place = input::place(&source.file);
+    move |error| CliError::Context {
+        place: place.clone(),
+        error,
+    }
+}
+
+/// Writes to standard output.
+fn print(bytes: &[u8]) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
+/// One JSON document.
+fn print_json(value: &Value) -> Result<(), CliError> {
+    print(format!("{value}\n").as_bytes())
+}
+
+/// What serialises without fail, as a value.
+fn to_value(value: impl serde::Serialize) -> Result<Value, CliError> {
+    serde_json::to_value(value).map_err(|error| CliError::Io {
+        place: "JSON".to_owned(),
+        error: error.into(),
+    })
+}

@@ -1,0 +1,65 @@
+use contexture::tokens::count;
+use contexture::{Message, Payload};
+use serde_json::json;
+
+use super::{print, print_json, read};
+use crate::args::Tokens;
+use crate::error::CliError;
+use crate::input;
+use crate::settings::tokenizer;
+use crate::view::thousands;
+
+/// `ctx tokens`.
+pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
+    if options.text {
+        let bytes = input::read(&options.source)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let tokenizer = tokenizer(&options.model, options.model.name.as_deref())?;
+        let tokens = tokenizer.count(&text);
+        if json {
+            return print_json(&json!({
+                "tokens": tokens,
+                "tokenizer": { "name": tokenizer.name(), "exact": tokenizer.exact() },
+            }));
+        }
+        return print(format!("{tokens}\n").as_bytes());
+    }
+    let input = read(&options.source)?;
+    let model = options.model.name.as_deref().or(input.model.as_deref());
+    let tokenizer = tokenizer(&options.model, model)?;
+    let logged = input
+        .session_entries
+        .iter()
+        .filter_map(|entry| match &entry.payload {
+            Payload::Message { message } => Some(message),
+            _ => None,
+        });
+    let messages: Vec<&Message> = logged.chain(&input.turn.messages).collect();
+    let tools = input.turn.tools.unwrap_or_default();
+    let each: Vec<usize> = messages
+        .iter()
+        .map(|m| count::message(tokenizer.as_ref(), m))
+        .collect();
+    let tool_tokens: usize = tools
+        .iter()
+        .map(|tool| count::tool(tokenizer.as_ref(), tool))
+        .sum();
+    let total = count::REQUEST + each.iter().sum::<usize>() + tool_tokens;
+    if json {
+        let rows: Vec<_> = messages
+            .iter()
+            .zip(&each)
+            .enumerate()
+            .map(|(i, (message, tokens))| json!({ "index": i, "role": message.role.as_str(), "tokens": tokens }))
+            .collect();
+        return print_json(&json!({
+            "tokens": total,
+            "tokenizer": { "name": tokenizer.name(), "exact": tokenizer.exact() },
+            "messages": rows,
+            "toolTokens": tool_tokens,
+        }));
+    }
+    let bound = if tokenizer.exact() { "" } else { "at most " };
+    eprintln!("{bound}{} tokens by {}", thousands(total), tokenizer.name());
+    print(format!("{total}\n").as_bytes())
+}

@@ -1,0 +1,56 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use contexture::ContextManager;
+
+use super::{at, print, print_json, read, to_value};
+use crate::args::{Build, Format};
+use crate::error::CliError;
+use crate::settings::settings;
+use crate::view::{plural, thousands};
+
+/// `ctx update`.
+pub fn update(options: &Build, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+    let input = read(&options.source)?;
+    let settings = settings(&options.limits, &input, options.format, dir)?;
+    let manager = ContextManager::new(settings)?;
+    let result = manager
+        .compute_context_updates(input)
+        .map_err(at(&options.source))?;
+    match options.format {
+        Some(Format::Json) => return print_json(&to_value(result)?),
+        None if json => return print_json(&to_value(result)?),
+        None | Some(Format::View) => {}
+        Some(Format::Openai | Format::Anthropic) => {
+            return Err(CliError::Usage {
+                what: "an update has no body".to_owned(),
+                hint: "use --json, or `ctx build` for the request".to_owned(),
+            });
+        }
+    }
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in &result.entries_to_append {
+        *kinds.entry(entry.payload.type_name()).or_default() += 1;
+    }
+    let appended = match kinds.is_empty() {
+        true => "nothing to append".to_owned(),
+        false => {
+            let list: Vec<_> = kinds
+                .iter()
+                .map(|(kind, n)| format!("{n} {kind}"))
+                .collect();
+            format!("append {}", list.join(", "))
+        }
+    };
+    let compacted = if result.compacted {
+        "compacted"
+    } else {
+        "not compacted"
+    };
+    let line = format!(
+        "{compacted} · {appended} · {} tokens in {}\n",
+        thousands(result.stats.input_tokens),
+        plural(result.stats.message_count, "message"),
+    );
+    print(line.as_bytes())
+}

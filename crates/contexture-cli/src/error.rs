@@ -1,0 +1,133 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use contexture::ContextError;
+use serde_json::json;
+
+/// Why a command failed. The exit code follows from the kind.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The core refused.
+    #[error("{}", match .place { Some(place) => format!("{}: {error}", place.display()), None => error.to_string() })]
+    Context {
+        place: Option<PathBuf>,
+        error: ContextError,
+    },
+    /// A file or stream could not be read or written.
+    #[error("{place}: {error}")]
+    Io {
+        place: String,
+        error: std::io::Error,
+    },
+    /// The command cannot do what was asked.
+    #[error("{what}")]
+    Usage { what: String, hint: String },
+    /// A recorded request could not be made again.
+    #[error("request {request} differs: recorded {recorded}, made {made}")]
+    Differs {
+        request: usize,
+        recorded: String,
+        made: String,
+        hint: String,
+    },
+    /// Whoever reads our output went away.
+    #[error("the reader went away")]
+    Pipe,
+}
+
+impl CliError {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Context {
+                error: ContextError::Overflow(_),
+                ..
+            } => 4,
+            Self::Context {
+                error: ContextError::InvalidInput { .. },
+                ..
+            } => 3,
+            Self::Context { .. } | Self::Io { .. } | Self::Differs { .. } | Self::Pipe => 1,
+            Self::Usage { .. } => 2,
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Context { error, .. } => error.code(),
+            Self::Io { .. } => "Io",
+            Self::Usage { .. } => "Usage",
+            Self::Differs { .. } => "Differs",
+            Self::Pipe => "Pipe",
+        }
+    }
+
+    fn hint(&self) -> String {
+        match self {
+            Self::Context { error, .. } => error.hint(),
+            Self::Io { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
+                "check the path; `-` reads standard input".to_owned()
+            }
+            Self::Io { .. } | Self::Pipe => String::new(),
+            Self::Usage { hint, .. } | Self::Differs { hint, .. } => hint.clone(),
+        }
+    }
+}
+
+impl From<ContextError> for CliError {
+    fn from(error: ContextError) -> Self {
+        Self::Context { place: None, error }
+    }
+}
+
+impl From<std::io::Error> for CliError {
+    /// Only writing to standard output converts by itself.
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::Pipe;
+        }
+        Self::Io {
+            place: "standard output".to_owned(),
+            error,
+        }
+    }
+}
+
+/// Says what went wrong and what to do, on standard error.
+pub fn report(error: &CliError, json: bool) -> ExitCode {
+    let hint = error.hint();
+    let message = crate::view::safe(&error.to_string());
+    eprintln!("ctx: {message}");
+    if !hint.is_empty() {
+        eprintln!("     {}", crate::view::safe(&hint));
+    }
+    if json {
+        last_line(error.code(), &message, &hint);
+    }
+    ExitCode::from(error.exit_code())
+}
+
+/// Wrong usage, as the parser of the command line saw it; or its help.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // Help and version go to standard output, everything else to standard error.
+    let printed = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion if printed.is_ok() => ExitCode::SUCCESS,
+        _ => {
+            if std::env::args().any(|arg| arg == "--json") {
+                let text = error.to_string();
+                let what = text.lines().next().unwrap_or_default();
+                let what = what.strip_prefix("error: ").unwrap_or(what);
+                last_line("Usage", what, "see `ctx --help`");
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn last_line(code: &str, message: &str, hint: &str) {
+    eprintln!(
+        "{}",
+        json!({ "error": { "code": code, "message": message, "hint": hint } })
+    );
+}

@@ -1,0 +1,93 @@
+//! Reading what a command is given, within bounds.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use contexture::json::{MAX_BYTES, too_long};
+
+use crate::args::Source;
+use crate::error::CliError;
+
+/// All of the input, or the line of it that was asked for. No line may be longer than the core
+/// reads, so that a hostile one costs bounded memory.
+pub fn read(source: &Source) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let mut reader = open(&source.file)?;
+    let mut line = 0;
+    loop {
+        line += 1;
+        let before = bytes.len();
+        let more =
+            read_line(reader.as_mut(), &mut bytes).map_err(|error| failed(&source.file, error))?;
+        if bytes.len() - before > MAX_BYTES {
+            return Err(CliError::Context {
+                place: place(&source.file),
+                error: too_long(line),
+            });
+        }
+        if source.line == Some(line) {
+            return Ok(bytes.split_off(before));
+        }
+        if source.line.is_some() {
+            bytes.truncate(before);
+        }
+        if !more {
+            break;
+        }
+    }
+    match source.line {
+        Some(wanted) => Err(CliError::Usage {
+            what: format!("{} has no line {wanted}", source.file.display()),
+            hint: format!("it has {}", line - 1),
+        }),
+        None => Ok(bytes),
+    }
+}
+
+/// The file's name for messages; none for standard input.
+pub fn place(file: &Path) -> Option<std::path::PathBuf> {
+    (file != Path::new("-")).then(|| file.to_owned())
+}
+
+fn open(file: &Path) -> Result<Box<dyn BufRead>, CliError> {
+    if file == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let opened = File::open(file).and_then(|opened| {
+        if opened.metadata()?.is_dir() {
+            return Err(io::Error::other("is a folder"));
+        }
+        Ok(opened)
+    });
+    match opened {
+        Ok(opened) => Ok(Box::new(BufReader::new(opened))),
+        Err(error) => Err(failed(file, error)),
+    }
+}
+
+fn failed(file: &Path, error: io::Error) -> CliError {
+    CliError::Io {
+        place: file.display().to_string(),
+        error,
+    }
+}
+
+/// Appends the next line, at most one byte more than may be read. Whether there is more.
+fn read_line(reader: &mut dyn BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
+    let mut room = MAX_BYTES + 1;
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(false);
+        }
+        let end = chunk.iter().position(|&b| b == b'\n').map(|at| at + 1);
+        let take = end.unwrap_or(chunk.len()).min(room);
+        bytes.extend_from_slice(&chunk[..take]);
+        reader.consume(take);
+        room -= take;
+        if room == 0 || end.is_some() {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `ctx`: Contexture at the terminal.
+//!
+//! Nothing lives here that a library could need: the commands read, call the core, and show.
+
+mod args;
+mod command;
+mod config;
+mod error;
+mod input;
+mod settings;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use error::CliError;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return error::usage(&error),
+    };
+    let json = args.json;
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads us has seen enough: `ctx build … | head` is no failure.
+        Err(CliError::Pipe) => ExitCode::SUCCESS,
+        Err(error) => error::report(&error, json),
+    }
+}
+
+fn run(args: Args) -> Result<(), CliError> {
+    let Args { json, dir, command } = args;
+    match command {
+        Command::Build(options) => command::build(&options, json, dir.as_deref()),
+        Command::Update(options) => command::update(&options, json, dir.as_deref()),
+        Command::Tokens(options) => command::tokens(&options, json),
+        Command::Compose(options) => command::compose(&options, json),
+        Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
+        Command::Config {
+            command: args::ConfigCommand::Schema,
+        } => command::schema(),
+        Command::Completions { shell } => command::completions(shell),
+    }
+}

@@ -1,0 +1,76 @@
+//! From options, the input and the project's configuration to the settings of a build.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contexture::build::{BuildInput, Extract};
+use contexture::tokens::{FileTokenizer, Tokenizer, for_model};
+use contexture::{Settings, Wire};
+
+use crate::args::{CompactorName, Format, Limits, Model};
+use crate::config;
+use crate::error::CliError;
+
+/// What a flag says beats what the input says, which beats what the project says.
+pub fn settings(
+    limits: &Limits,
+    input: &BuildInput,
+    format: Option<Format>,
+    dir: Option<&Path>,
+) -> Result<Settings, CliError> {
+    let mut config = input.config_over(config::context(dir)?)?;
+    if let Some(budget) = limits.budget {
+        config.max_input_tokens = budget;
+    }
+    if let Some(reserve) = limits.reserve {
+        config.reserved_output = reserve;
+    }
+    config.max_history_messages = limits.max_messages.or(config.max_history_messages);
+    config.max_bytes = limits.max_bytes.or(config.max_bytes);
+    let compactor = match limits.compactor {
+        CompactorName::None => None,
+        CompactorName::Extract => Some(Arc::new(Extract) as _),
+        CompactorName::Model => {
+            return Err(CliError::Usage {
+                what: "there is no model to summarise with yet".to_owned(),
+                hint: "use --compactor extract".to_owned(),
+            });
+        }
+    };
+    let model = limits.model.name.clone().or_else(|| input.model.clone());
+    Ok(Settings {
+        config,
+        tokenizer: tokenizer(&limits.model, model.as_deref())?,
+        compactor,
+        wire: match format {
+            Some(Format::Anthropic) => Wire::Anthropic,
+            _ => Wire::OpenAi,
+        },
+        model: model.map(|name| bare(&name).to_owned()),
+        params: input.params.clone(),
+    })
+}
+
+/// The tokenizer for a model, or the one that a file holds.
+pub fn tokenizer(options: &Model, model: Option<&str>) -> Result<Arc<dyn Tokenizer>, CliError> {
+    let Some(path) = &options.tokenizer else {
+        return Ok(for_model(model));
+    };
+    let bytes = std::fs::read(path).map_err(|error| CliError::Io {
+        place: path.display().to_string(),
+        error,
+    })?;
+    Ok(Arc::new(FileTokenizer::from_json(
+        path.display().to_string(),
+        &bytes,
+    )?))
+}
+
+/// A model's name without our provider's: `openai:gpt-4o` is `gpt-4o` to OpenAI.
+fn bare(model: &str) -> &str {
+    const PROVIDERS: [&str; 4] = ["openai", "anthropic", "ollama", "local"];
+    match model.split_once(':') {
+        Some((provider, name)) if PROVIDERS.contains(&provider) => name,
+        _ => model,
+    }
+}

@@ -1,0 +1,49 @@
+//! What people look at.
+
+mod paint;
+mod replay;
+mod request;
+
+pub use paint::Paint;
+pub use replay::Table;
+pub use request::{Shown, request};
+
+/// Text from outside, made harmless for a terminal: control characters, bidirectional overrides,
+/// zero-width and tag characters become visible or a dot. The log keeps them as they are.
+pub fn safe(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\r' => '⏎',
+            '\t' => ' ',
+            c if c.is_control() => '·',
+            '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}' => '·',
+            c => c,
+        })
+        .collect()
+}
+
+/// `12,345`.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 message`, `2 messages`.
+pub fn plural(number: usize, noun: &str) -> String {
+    format!(
+        "{} {noun}{}",
+        thousands(number),
+        if number == 1 { "" } else { "s" }
+    )
+}
