@@ -6,6 +6,7 @@
 //! an upper bound.
 
 mod bpe;
+mod chunks;
 pub mod count;
 mod estimate;
 mod file;
