@@ -1,4 +1,5 @@
 use super::Tokenizer;
+use super::chunks::{FORCED, chunks};
 
 /// OpenAI's byte-pair vocabularies, bundled: nothing is downloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +22,13 @@ impl Tokenizer for Bpe {
         true
     }
 
+    /// Exact, but for a stretch of more than 64 KiB in which no two tokens must part: random letters
+    /// or one character repeated. There it is an upper bound, by a handful of tokens.
     fn count(&self, text: &str) -> usize {
         match tiktoken::get_encoding(self.name()) {
-            Some(vocabulary) => vocabulary.count(text),
+            Some(vocabulary) => chunks(text)
+                .map(|(chunk, forced)| vocabulary.count(chunk) + usize::from(forced) * FORCED)
+                .sum(),
             // Both are compiled in by feature. A byte never makes more than one token, so even
             // the impossible case stays a bound.
             None => text.len(),

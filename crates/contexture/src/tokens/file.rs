@@ -13,15 +13,25 @@ impl FileTokenizer {
     /// From the file's bytes. The core reads no files: the caller does, and says where from.
     pub fn from_json(name: impl Into<String>, bytes: &[u8]) -> Result<Self, ContextError> {
         let name = name.into();
-        match kitoken::Kitoken::from_tokenizers_slice(bytes) {
+        match read(bytes) {
             Ok(inner) => Ok(Self { name, inner }),
-            Err(error) => Err(ContextError::invalid(
+            Err(why) => Err(ContextError::invalid(
                 name,
-                format!("is no tokenizer that can be read: {error}"),
+                format!("is no tokenizer that can be read: {why}"),
                 "give a Hugging Face `tokenizer.json`",
             )),
         }
     }
+}
+
+fn read(bytes: &[u8]) -> Result<kitoken::Kitoken, String> {
+    let definition =
+        kitoken::Definition::from_tokenizers_slice(bytes).map_err(|error| error.to_string())?;
+    // An empty vocabulary makes `kitoken` 0.11 panic.
+    if definition.model.vocab().is_empty() {
+        return Err("its vocabulary is empty".to_owned());
+    }
+    kitoken::Kitoken::from_definition(definition).map_err(|error| error.to_string())
 }
 
 impl Tokenizer for FileTokenizer {

@@ -2,17 +2,19 @@
 //!
 //! [`Tokenizer`] counts a text; [`count`] counts messages, tool specs and whole requests by the
 //! contract's formula. Exact counts come from bundled vocabularies ([`Bpe`]) or from a model's own
-//! `tokenizer.json` ([`FileTokenizer`]); where a model's tokenizer is not public, [`Estimate`] gives
-//! an upper bound.
+//! `tokenizer.json` ([`FileTokenizer`]); where a model's tokenizer is not public, [`Estimate`] and
+//! [`ClaudeEstimate`] give an upper bound.
 
 mod bpe;
+mod chunks;
 pub mod count;
 mod estimate;
 mod file;
 mod model;
+mod shape;
 
 pub use bpe::Bpe;
-pub use estimate::Estimate;
+pub use estimate::{ClaudeEstimate, Estimate};
 pub use file::FileTokenizer;
 pub use model::for_model;
 
