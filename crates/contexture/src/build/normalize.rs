@@ -28,8 +28,6 @@ pub(crate) struct Weave {
     groups: Vec<Group>,
     /// Unanswered calls by id: the groups that wait for them, the latest last.
     pending: HashMap<String, Vec<usize>>,
-    /// Whether anything but the system side has been seen.
-    begun: bool,
     units: usize,
 }
 
@@ -68,7 +66,7 @@ impl Weave {
         }
         let mut live = view.live(0).peekable();
         // The stored system prompt comes before the runtime facts, the conversation after them.
-        while let Some(next) = live.next_if(|l| is_system_message(l.entry)) {
+        while let Some(next) = live.next_if(|l| l.leads) {
             weave.push(view, next, pricing, pieces)?;
         }
         if let Some(position) = view.first_runtime_init() {
@@ -120,7 +118,6 @@ impl Weave {
                 Ok(())
             }
             payload => {
-                self.begun = true;
                 let Some(piece) = self.shown(view, entry, position, pricing, pieces)? else {
                     self.excluded.push((position, Rule::Empty));
                     return Ok(());
@@ -194,10 +191,11 @@ impl Weave {
         pieces: &mut Pieces,
     ) {
         let Live {
-            position, redacted, ..
+            position,
+            redacted,
+            leads,
+            ..
         } = live;
-        let leads = !self.begun && message.role.is_system();
-        self.begun |= !leads;
         let out = if !message.include_in_context {
             Some(Rule::Filtered)
         } else if leads && !view.sections().is_empty() {
@@ -375,10 +373,6 @@ impl Weave {
             pinned,
         });
     }
-}
-
-fn is_system_message(entry: &Entry) -> bool {
-    matches!(&entry.payload, Payload::Message { message } if message.role.is_system())
 }
 
 /// A message as it is shown: repaired, masked, cut or redacted, and priced once.

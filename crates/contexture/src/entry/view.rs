@@ -44,6 +44,9 @@ struct Fold {
     model: Option<String>,
     /// Whether anything is hidden, so that ending a pin may hide more.
     hides: bool,
+    /// Whether the conversation has begun: what is stored as system side from here on is a part of
+    /// it, whatever leaves before it.
+    begun: bool,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -52,6 +55,8 @@ struct Mark {
     redacted: bool,
     mask: Option<Option<usize>>,
     gone: Option<Gone>,
+    /// Whether it is a part of the stored system prompt.
+    leads: bool,
 }
 
 impl Mark {
@@ -101,6 +106,8 @@ pub struct Live<'a> {
     pub redacted: bool,
     /// The bytes that a mask leaves, when one applies. A pin is stronger than a mask.
     pub mask: Option<Option<usize>>,
+    /// Whether it is a part of the stored system prompt: a system message before all else.
+    pub leads: bool,
 }
 
 impl View {
@@ -181,6 +188,7 @@ impl View {
                 pinned: mark.pinned,
                 redacted: mark.redacted,
                 mask: mark.mask.filter(|_| !mark.pinned),
+                leads: mark.leads,
             }
         })
     }
@@ -429,7 +437,7 @@ impl Fold {
                 }
                 Change::None
             }
-            Payload::Message { .. } | Payload::BranchSummary(_) => self.append(position),
+            Payload::Message { .. } | Payload::BranchSummary(_) => self.append(log, position),
             Payload::Injection(injection) => {
                 if let Some(fingerprint) = &injection.fingerprint
                     && !self.fingerprints.insert(fingerprint.clone())
@@ -437,7 +445,7 @@ impl Fold {
                     self.marks[position].gone = Some(Gone::Duplicate);
                     return Change::None;
                 }
-                self.append(position)
+                self.append(log, position)
             }
             Payload::Sections { sections } => self.sections(sections, position),
             Payload::Tools(delta) => {
@@ -462,11 +470,11 @@ impl Fold {
                     self.first_runtime_init = Some(position);
                     return Change::Rewritten;
                 }
-                self.append(position)
+                self.append(log, position)
             }
             Payload::Hints { .. } => {
                 self.last_hints = Some(position);
-                self.append(position)
+                self.append(log, position)
             }
             Payload::CompactionSummary(compaction) => self.cover(log, index, position, compaction),
             Payload::Mask(mask) => {
@@ -491,8 +499,15 @@ impl Fold {
         }
     }
 
-    fn append(&mut self, position: usize) -> Change {
+    fn append(&mut self, log: &[Arc<Entry>], position: usize) -> Change {
+        let leads = !self.begun && is_system_message(&log[position]);
+        self.begun |= !leads;
+        self.marks[position].leads = leads;
         self.live.push(position);
+        // The stored system prompt stands before the runtime facts.
+        if leads && self.first_runtime_init.is_some() {
+            return Change::Rewritten;
+        }
         Change::Appended
     }
 
@@ -532,6 +547,7 @@ impl Fold {
             .iter()
             .any(|s| s.stability == Stability::Volatile && !s.text.is_empty())
         {
+            self.begun = true;
             self.live.push(position);
             if change == Change::None {
                 return Change::Appended;
@@ -564,7 +580,7 @@ impl Fold {
         if end <= start {
             return Change::None;
         }
-        let leading = self.leading_system(log);
+        let leading = self.leading_system();
         let gone = if compaction.summary.is_empty() {
             Gone::Dropped(position)
         } else {
@@ -605,13 +621,9 @@ impl Fold {
     }
 
     /// How many live entries are the stored system prompt: the system messages before all else.
-    fn leading_system(&self, log: &[Arc<Entry>]) -> usize {
-        self.live
-            .iter()
-            .take_while(|&&p| {
-                matches!(&log[p].payload, Payload::Message { message } if message.role.is_system())
-            })
-            .count()
+    fn leading_system(&self) -> usize {
+        let leads = |p: &&usize| self.marks[**p].leads;
+        self.live.iter().take_while(leads).count()
     }
 
     /// Withholds every summary that may quote the entry there.
@@ -634,6 +646,10 @@ pub(crate) fn tool_name(spec: &Value) -> Option<&String> {
         Some(Value::String(name)) => Some(name),
         _ => None,
     }
+}
+
+fn is_system_message(entry: &Entry) -> bool {
+    matches!(&entry.payload, Payload::Message { message } if message.role.is_system())
 }
 
 /// Whether the entry brings something that a model could be shown.
