@@ -360,7 +360,8 @@ impl View {
             marks: self.log.iter().map(|entry| Mark::of(entry)).collect(),
             ..Fold::default()
         };
-        // Pins are known before spans are covered, so that a pin brings back what was covered.
+        // The pins that hold in the end are known before spans are covered, so that a pin brings back
+        // what was covered.
         for (position, entry) in self.log.iter().enumerate() {
             let (target, pinned) = match &entry.payload {
                 Payload::Pin(target) => (target, true),
@@ -374,9 +375,13 @@ impl View {
             }
         }
         for (position, active) in active.into_iter().enumerate() {
-            if active {
+            let pins = matches!(
+                self.log[position].payload,
+                Payload::Pin(_) | Payload::Unpin(_)
+            );
+            if active && !pins {
                 fold.apply(&self.log, &self.index, position);
-            } else if is_content(&self.log[position].payload) {
+            } else if !active && is_content(&self.log[position].payload) {
                 fold.marks[position].gone = Some(Gone::Reverted);
             }
         }
