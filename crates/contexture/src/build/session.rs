@@ -56,6 +56,8 @@ pub struct Session {
     pub(super) body: Body,
     pub(super) head: Head,
     pub(super) cache: Cache,
+    /// The tools that `tool_tokens`, `frame_bytes` and the body are for.
+    tools: Vec<Value>,
     pub(super) tool_tokens: usize,
     pub(super) frame_bytes: usize,
     pub(super) pricing: Pricing,
@@ -107,6 +109,7 @@ impl Session {
             body: Body::default(),
             head,
             cache: Cache::default(),
+            tools: Vec::new(),
             tool_tokens: 0,
             frame_bytes,
             pricing,
@@ -220,17 +223,16 @@ impl Session {
         if same < old.items.len() || same < self.weave.items.len() {
             self.changed_from(same);
         }
-        let tools = self.view.tools();
-        let tool_tokens = tools
-            .iter()
-            .map(|t| count::tool(self.settings.tokenizer.as_ref(), t))
-            .sum::<usize>();
-        let frame = frame_bytes(self.settings.wire, &self.head, tools);
-        if (tool_tokens, frame) != (self.tool_tokens, self.frame_bytes) {
-            (self.tool_tokens, self.frame_bytes) = (tool_tokens, frame);
+        if self.view.tools() != self.tools {
+            self.tools = self.view.tools().to_vec();
+            let tokenizer = self.settings.tokenizer.as_ref();
+            self.tool_tokens = self.tools.iter().map(|t| count::tool(tokenizer, t)).sum();
+            self.frame_bytes = frame_bytes(self.settings.wire, &self.head, &self.tools);
             self.changed_from(0);
             self.body.clear();
-            self.cache.first_change = Some("tools".to_owned());
+            if self.cache.compared {
+                self.cache.first_change = Some("tools".to_owned());
+            }
             self.cache.tools_same = false;
         }
         // What is no longer shown need not be kept at hand; undoing prices it again.
