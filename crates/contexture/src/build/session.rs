@@ -160,13 +160,17 @@ impl Session {
 
     /// Builds the request for a turn. On an error nothing of the turn stays in the session.
     pub fn build(&mut self, turn: Turn) -> Result<Built<'_>, ContextError> {
+        self.refresh()?;
         let before = self.view.log().len();
+        let (cache, anchor) = (self.cache.clone(), self.anchor);
         match self.take_turn(turn) {
             Ok(compacted) => Ok(Built::new(self, before, compacted)),
             Err(error) => {
                 self.view.truncate(before);
                 self.stale = true;
                 self.refresh()?;
+                // The items are what they were, and so is what they share with the last request.
+                (self.cache, self.anchor) = (cache, anchor);
                 Err(error)
             }
         }
