@@ -71,15 +71,13 @@ impl Weave {
         }
         if let Some(position) = view.first_runtime_init() {
             let entry = &view.log()[position];
-            let piece = weave.shown(view, entry, position, pricing, pieces)?;
-            if let Some(piece) = piece {
-                weave.push_item(
-                    piece,
-                    Source::Entry(position),
-                    Rule::Kept,
-                    Kind::System,
-                    false,
-                );
+            if view.is_redacted(position) {
+                weave.excluded.push((position, Rule::Redacted));
+            } else if let Some(piece) = weave.shown(view, entry, position, pricing, pieces)? {
+                let source = Source::Entry(position);
+                weave.push_item(piece, source, Rule::Kept, Kind::System, false);
+            } else {
+                weave.excluded.push((position, Rule::Empty));
             }
         }
         for next in live {

@@ -28,6 +28,8 @@ struct Fold {
     /// What became of each entry, by log position.
     marks: Vec<Mark>,
     sections: Vec<Section>,
+    /// Where each stable section was last said, by name.
+    section_sources: HashMap<String, usize>,
     tools: Vec<Value>,
     fingerprints: HashSet<String>,
     /// The runtime facts that stand at the front, and those that hold now.
@@ -250,6 +252,11 @@ impl View {
         self.fold.last_hints == Some(position)
             || self.fold.last_runtime_init == Some(position)
             || self.fold.notes.values().any(|&p| p == position)
+    }
+
+    /// Whether the content of the entry there was taken out.
+    pub fn is_redacted(&self, position: usize) -> bool {
+        self.fold.marks[position].redacted
     }
 
     /// Whether a summary may not be shown, because something that it covers was redacted later.
@@ -492,7 +499,11 @@ impl Fold {
             Payload::Pin(target) => self.mark(index, target, |mark| mark.pinned = true),
             Payload::Unpin(target) => self.mark(index, target, |mark| mark.pinned = false),
             Payload::Redaction(target) => {
-                self.withhold(index.get(&target.entry_id).copied());
+                let redacted = index.get(&target.entry_id).copied();
+                self.withhold(redacted);
+                let sources = &self.section_sources;
+                self.sections
+                    .retain(|s| redacted.is_none() || sources.get(&s.name).copied() != redacted);
                 self.mark(index, target, |mark| mark.redacted = true)
             }
             // Its effect was worked out before the fold.
@@ -534,6 +545,7 @@ impl Fold {
             match section.stability {
                 Stability::Stable => {
                     change = Change::Rewritten;
+                    self.section_sources.insert(section.name.clone(), position);
                     match self.sections.iter().position(|s| s.name == section.name) {
                         Some(at) if section.text.is_empty() => drop(self.sections.remove(at)),
                         Some(at) => self.sections[at] = section.clone(),
