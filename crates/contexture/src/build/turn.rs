@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::{Session, dedupe};
@@ -53,20 +51,39 @@ impl Session {
         for payload in changes.into_iter().flatten() {
             self.log(&now, payload)?;
         }
-        if !dedupe::present(self.view.log().iter().map(Arc::as_ref), &turn.messages) {
+        // What was undone or redacted is not there: a user may say it again.
+        let shown = self.view.live(0).filter(|live| !live.redacted);
+        if !dedupe::present(shown.map(|live| live.entry.as_ref()), &turn.messages) {
             for message in turn.messages {
-                let known = message.id.as_deref().map(EntryId::from);
-                if known.is_some_and(|id| self.view.position(&id).is_some()) {
-                    continue;
+                if let Some(entry) = self.input(message, &now) {
+                    self.push(entry)?;
                 }
-                let entry = Entry::message(self.view.tail(), &now, message);
-                self.push(entry)?;
             }
         }
         self.refresh()?;
         let compacted = self.relieve(turn.overflow, &now)?;
         self.write();
         Ok(compacted)
+    }
+
+    /// The entry for a message of the input; none when it is in the session already.
+    fn input(&self, message: Message, now: &str) -> Option<Entry> {
+        let known = message.id.as_deref().map(EntryId::from);
+        let Some(known) = known.and_then(|id| self.view.position(&id)) else {
+            return Some(Entry::message(self.view.tail(), now, message));
+        };
+        let payload = Payload::Message { message };
+        match self.view.log()[known].payload == payload {
+            true if self.view.is_reverted(known) => {
+                Some(Entry::derived(self.view.tail(), now, payload))
+            }
+            true => None,
+            // Something else under an id that is taken: the log refuses it.
+            false => Some(Entry {
+                id: self.view.log()[known].id.clone(),
+                ..Entry::derived(self.view.tail(), now, payload)
+            }),
+        }
     }
 
     /// What differs between these sections and the log's.

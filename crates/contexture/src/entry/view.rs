@@ -181,7 +181,7 @@ impl View {
     }
 
     /// The content in effect, from the `from`th piece on.
-    pub fn live(&self, from: usize) -> impl Iterator<Item = Live<'_>> {
+    pub fn live(&self, from: usize) -> impl DoubleEndedIterator<Item = Live<'_>> {
         self.fold.live.iter().skip(from).map(|&position| {
             let mark = &self.fold.marks[position];
             Live {
@@ -257,6 +257,11 @@ impl View {
     /// Whether the content of the entry there was taken out.
     pub fn is_redacted(&self, position: usize) -> bool {
         self.fold.marks[position].redacted
+    }
+
+    /// Whether the entry there was undone, or is on another branch.
+    pub fn is_reverted(&self, position: usize) -> bool {
+        self.fold.marks[position].gone == Some(Gone::Reverted)
     }
 
     /// Whether a summary may not be shown, because something that it covers was redacted later.
