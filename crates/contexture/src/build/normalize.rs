@@ -441,7 +441,9 @@ fn repaired_calls(message: &Message, entry: &str) -> Option<Message> {
     Some(repaired)
 }
 
+/// By reading it, not by skipping over it: a skipped string may hold half a surrogate pair, and a
+/// skipped number may be too large for anyone to read.
 fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{')
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+        && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
 }
