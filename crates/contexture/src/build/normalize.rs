@@ -302,8 +302,12 @@ impl Weave {
                 tool_call_id: Some(id),
                 ..message.clone()
             };
-            let (shown, _) = fit::shown(&named, live, live.entry.id.as_str());
-            (pricing.piece(shown.into_owned()), Rule::Repaired)
+            let (shown, rule) = fit::shown(&named, live, live.entry.id.as_str());
+            let rule = match rule {
+                Rule::Kept => Rule::Repaired,
+                other => other,
+            };
+            (pricing.piece(shown.into_owned()), rule)
         };
         if late && rule == Rule::Kept {
             rule = Rule::Repaired;
@@ -326,7 +330,8 @@ impl Weave {
 
     /// The group that this result answers, and which of its waiting calls.
     fn answers(&self, message: &Message) -> Option<(usize, usize)> {
-        match &message.tool_call_id {
+        // Some servers give every call an empty id, and its result the same.
+        match message.tool_call_id.as_ref().filter(|id| !id.is_empty()) {
             Some(id) => {
                 let group = *self.pending.get(id)?.last()?;
                 let slot = self.groups[group].waiting.iter().position(|w| w == id)?;
