@@ -164,7 +164,7 @@ impl Weave {
             Payload::Sections { sections } => Message::system(
                 sections
                     .iter()
-                    .filter(|s| s.stability == Stability::Volatile && !s.text.is_empty())
+                    .filter(|s| s.stability == Stability::Volatile && !s.is_blank())
                     .map(|s| s.text.as_str())
                     .collect::<Vec<_>>()
                     .join(prompt::SEPARATOR),

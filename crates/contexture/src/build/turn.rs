@@ -91,18 +91,26 @@ impl Session {
         let known = self.view.sections();
         let mut sections: Vec<Section> = known
             .iter()
-            .filter(|old| !now.iter().any(|s| s.name == old.name))
+            .filter(|old| {
+                let stays = |s: &Section| s.name == old.name && s.stability == Stability::Stable;
+                !now.iter().any(stays)
+            })
             .map(|old| Section {
                 text: String::new(),
                 ..old.clone()
             })
             .collect();
-        for section in now {
+        for (i, section) in now.iter().enumerate() {
+            // Of two that are one, the later holds.
+            let again = |s: &Section| s.name == section.name && s.stability == section.stability;
+            if now[i + 1..].iter().any(again) {
+                continue;
+            }
             let old = match section.stability {
                 Stability::Stable => known.iter().find(|s| s.name == section.name),
                 Stability::Volatile => self.view.note(&section.name),
             };
-            if old.map_or(!section.text.is_empty(), |old| old != section) {
+            if old.map_or(!section.is_blank(), |old| old != section) {
                 sections.push(section.clone());
             }
         }

@@ -241,7 +241,10 @@ impl View {
     pub fn note(&self, name: &str) -> Option<&Section> {
         let position = *self.fold.notes.get(name)?;
         match &self.log[position].payload {
-            Payload::Sections { sections } => sections.iter().rev().find(|s| s.name == name),
+            Payload::Sections { sections } => sections
+                .iter()
+                .rev()
+                .find(|s| s.name == name && s.stability == Stability::Volatile),
             _ => None,
         }
     }
@@ -552,9 +555,9 @@ impl Fold {
                     change = Change::Rewritten;
                     self.section_sources.insert(section.name.clone(), position);
                     match self.sections.iter().position(|s| s.name == section.name) {
-                        Some(at) if section.text.is_empty() => drop(self.sections.remove(at)),
+                        Some(at) if section.is_blank() => drop(self.sections.remove(at)),
                         Some(at) => self.sections[at] = section.clone(),
-                        None if section.text.is_empty() => {}
+                        None if section.is_blank() => {}
                         None => self.sections.push(section.clone()),
                     }
                 }
@@ -567,7 +570,7 @@ impl Fold {
         self.sections.sort_by_key(|s| std::cmp::Reverse(s.priority));
         if sections
             .iter()
-            .any(|s| s.stability == Stability::Volatile && !s.text.is_empty())
+            .any(|s| s.stability == Stability::Volatile && !s.is_blank())
         {
             self.begun = true;
             self.live.push(position);
