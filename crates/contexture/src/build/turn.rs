@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::{Session, dedupe};
-use crate::entry::{ToolDelta, tool_name};
+use crate::entry::{ToolDelta, add_tools, tool_name};
 use crate::prompt::{Section, Stability};
 use crate::{ContextError, Entry, EntryId, Message, Payload};
 
@@ -119,6 +119,10 @@ impl Session {
 
     fn changed_tools(&self, now: &[Value]) -> Option<Payload> {
         let known = self.view.tools();
+        // Of two of one name, the later holds.
+        let mut asked = Vec::new();
+        add_tools(&mut asked, now);
+        let now = asked.as_slice();
         if known == now {
             return None;
         }

@@ -15,7 +15,7 @@ pub use payload::{
     BranchSummary, Compaction, Injection, Mask, Payload, RequestRecord, SessionHeader, Target,
     ToolDelta, VERSION,
 };
-pub(crate) use view::tool_name;
+pub(crate) use view::{add_tools, tool_name};
 pub use view::{Change, Gone, Live, View};
 
 use crate::json::{kind, object};

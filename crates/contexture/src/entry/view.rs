@@ -471,17 +471,7 @@ impl Fold {
             Payload::Tools(delta) => {
                 self.tools
                     .retain(|t| !delta.remove.iter().any(|name| tool_name(t) == Some(name)));
-                for spec in &delta.add {
-                    let named = tool_name(spec);
-                    match self
-                        .tools
-                        .iter_mut()
-                        .find(|t| named.is_some() && tool_name(t) == named)
-                    {
-                        Some(old) => *old = spec.clone(),
-                        None => self.tools.push(spec.clone()),
-                    }
-                }
+                add_tools(&mut self.tools, &delta.add);
                 Change::Rewritten
             }
             Payload::RuntimeInit { .. } => {
@@ -664,10 +654,27 @@ impl Fold {
     }
 }
 
-/// The name of an OpenAI tool spec, or of a flat one.
+/// Adds specs: in the place of one of the same name, else at the end.
+pub(crate) fn add_tools(tools: &mut Vec<Value>, add: &[Value]) {
+    for spec in add {
+        let named = tool_name(spec);
+        let same = |t: &&mut Value| named.is_some() && tool_name(t) == named;
+        match tools.iter_mut().find(same) {
+            Some(old) => *old = spec.clone(),
+            None => tools.push(spec.clone()),
+        }
+    }
+}
+
+/// The name of a tool spec: OpenAI's function or custom tool, a flat one, or a provider's own, which
+/// may have no more than its type.
 pub(crate) fn tool_name(spec: &Value) -> Option<&String> {
-    let named = spec.get("function").unwrap_or(spec);
-    match named.get("name") {
+    let inner = ["function", "custom"]
+        .iter()
+        .find_map(|key| spec.get(key))
+        .unwrap_or(spec);
+    let name = inner.get("name").or_else(|| spec.get("type"));
+    match name {
         Some(Value::String(name)) => Some(name),
         _ => None,
     }
