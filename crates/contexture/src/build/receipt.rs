@@ -224,6 +224,7 @@ fn excluded(session: &Session) -> Vec<ExcludedReceipt> {
             Gone::Dropped(_) => Rule::Dropped,
             Gone::Reverted => Rule::Reverted,
             Gone::Duplicate => Rule::Duplicate,
+            Gone::Moot => Rule::Empty,
         };
         (position, rule)
     });

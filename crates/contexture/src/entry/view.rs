@@ -82,6 +82,8 @@ pub enum Gone {
     Reverted,
     /// An injection whose fingerprint was shown already.
     Duplicate,
+    /// A compaction that covers nothing.
+    Moot,
 }
 
 /// What a push did.
@@ -593,6 +595,9 @@ impl Fold {
             .get(&compaction.first_kept_entry_id)
             .map_or(start, |&p| self.locate(log, p));
         if end <= start {
+            if !compaction.summary.is_empty() {
+                self.marks[position].gone = Some(Gone::Moot);
+            }
             return Change::None;
         }
         let leading = self.leading_system();
