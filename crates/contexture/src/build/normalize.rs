@@ -21,14 +21,21 @@ pub(crate) struct Weave {
     pub items: Vec<Item>,
     /// What was seen and left out, by log position.
     pub excluded: Vec<(usize, Rule)>,
-    /// The first item that changed since the caller last looked, other than by appending.
-    pub touched: Option<usize>,
+    /// What changed since the caller last looked, other than by appending.
+    pub touched: Option<Touched>,
     pub tokens: usize,
     pub bytes: usize,
     groups: Vec<Group>,
     /// Unanswered calls by id: the groups that wait for them, the latest last.
     pending: HashMap<String, Vec<usize>>,
     units: usize,
+}
+
+/// A late result: the item at `at` came, and one that stood right before item `gone + 1` went.
+pub(crate) struct Touched {
+    pub at: usize,
+    pub gone: usize,
+    pub piece: Arc<Piece>,
 }
 
 /// A call message and the results that follow it.
@@ -196,7 +203,7 @@ impl Weave {
         } = live;
         let out = if !message.include_in_context {
             Some(Rule::Filtered)
-        } else if leads && !view.sections().is_empty() {
+        } else if leads && !live.pinned && !view.sections().is_empty() {
             // What the caller gives as the system side overrides what was stored.
             Some(Rule::Filtered)
         } else if redacted && message.role != Role::Tool {
@@ -325,7 +332,11 @@ impl Weave {
         self.tokens = self.tokens - removed.piece.tokens + item.piece.tokens;
         self.bytes = self.bytes - removed.piece.bytes + item.piece.bytes;
         self.items.insert(in_place, item);
-        self.touched = Some(self.touched.map_or(in_place, |t| t.min(in_place)));
+        self.touched = Some(Touched {
+            at: in_place,
+            gone: placeholder,
+            piece: removed.piece,
+        });
     }
 
     /// The group that this result answers, and which of its waiting calls.
