@@ -63,7 +63,14 @@ impl Session {
             self.cut(&limit, now)?;
         }
         if !self.load().within(&limit) {
-            return Err(self.overflow(&limit));
+            let error = self.overflow(&limit);
+            if overflow || !load.within(&limit) {
+                return Err(error);
+            }
+            // What a provider counted is less than our bound for the same. A request that changes
+            // has only the bound, so one that fits as it is stays as it is.
+            self.rewind(before)?;
+            return Ok(false);
         }
         Ok(self.view.log().len() > before)
     }

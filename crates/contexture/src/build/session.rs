@@ -153,12 +153,17 @@ impl Session {
         match self.take_turn(turn) {
             Ok(compacted) => Ok(Built::new(self, before, compacted)),
             Err(error) => {
-                self.view.truncate(before);
-                self.stale = true;
-                self.refresh()?;
+                self.rewind(before)?;
                 Err(error)
             }
         }
+    }
+
+    /// Takes back every entry from log position `len` on.
+    pub(super) fn rewind(&mut self, len: usize) -> Result<(), ContextError> {
+        self.view.truncate(len);
+        self.stale = true;
+        self.refresh()
     }
 
     /// The request that the log stands for as it is, without compacting anything further.

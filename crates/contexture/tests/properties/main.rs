@@ -115,7 +115,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_200, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_200, max_shrink_iters: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever happens to a log, every request keeps the promises, and a second run is the same.
     #[test]

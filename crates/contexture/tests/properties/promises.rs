@@ -201,7 +201,7 @@ fn is_content(payload: &Payload) -> bool {
         Payload::CompactionSummary(compaction) => !compaction.summary.is_empty(),
         Payload::Sections { sections } => sections
             .iter()
-            .any(|s| s.stability == Stability::Volatile && !s.text.is_empty()),
+            .any(|s| s.stability == Stability::Volatile && !s.text.trim().is_empty()),
         _ => false,
     }
 }
