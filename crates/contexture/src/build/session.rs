@@ -139,8 +139,12 @@ impl Session {
                 Payload::Request(record) => Some(record.reported_input()),
                 _ => None,
             };
+            let before = self.view.log().len();
             self.push(entry)?;
-            if let Some(reported) = sent {
+            // One that came twice was sent once.
+            if let Some(reported) = sent
+                && self.view.log().len() > before
+            {
                 self.sent(reported)?;
             }
         }
