@@ -271,6 +271,22 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
+/// A message, or calls and their results, as a tidy agent writes them.
+pub fn plain() -> impl Strategy<Value = Vec<Message>> {
+    let group = (1..4_usize, vec(text(), 4)).prop_map(|(calls, texts)| {
+        let id = |n: usize| format!("call_{n}");
+        let call = |n| ToolCall::new(id(n), "bash", json!({"cmd": texts[n]}).to_string());
+        let asked = Message::calls((0..calls).map(call));
+        let results = (0..calls).map(|n| Message::tool_result(id(n), texts[n + 1].clone()));
+        std::iter::once(asked).chain(results).collect()
+    });
+    prop_oneof![
+        2 => text().prop_map(|text| vec![Message::user(text)]),
+        2 => text().prop_map(|text| vec![Message::assistant(text)]),
+        2 => group,
+    ]
+}
+
 fn data() -> impl Strategy<Value = Map<String, Value>> {
     proptest::collection::btree_map("[a-c]", text(), 0..3)
         .prop_map(|map| map.into_iter().map(|(k, v)| (k, v.into())).collect())
