@@ -13,6 +13,7 @@ use super::item::{Item, Kind, Piece, Pricing, Rule, Source};
 use super::marks;
 use crate::entry::{Live, Payload};
 use crate::prompt::{self, Stability, Template};
+use crate::text::unclosed;
 use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View};
 
 /// The items of a request, in order, grown one entry at a time.
@@ -156,16 +157,10 @@ impl Weave {
             Payload::Injection(injection) => {
                 Message::new(injection.role, injection.content.clone())
             }
-            Payload::CompactionSummary(compaction) => {
-                Message::user(Template::Summary.render(serde_json::json!({
-                    "summary": compaction.summary,
-                }))?)
-            }
-            Payload::BranchSummary(branch) => {
-                Message::user(Template::BranchSummary.render(serde_json::json!({
-                    "summary": branch.summary,
-                }))?)
-            }
+            Payload::CompactionSummary(compaction) => summary(&compaction.summary)?,
+            Payload::BranchSummary(branch) => Message::user(Template::BranchSummary.render(
+                serde_json::json!({ "summary": unclosed(&branch.summary, "branch-summary") }),
+            )?),
             Payload::RuntimeInit { data } => Message::system(prompt::runtime::init(data)?),
             Payload::Hints { data } => Message::system(prompt::runtime::hints(data)?),
             Payload::Sections { sections } => Message::system(
@@ -387,6 +382,12 @@ impl Weave {
             pinned,
         });
     }
+}
+
+/// A summary as it is shown: a record that the user hands over, which nothing in it can end.
+pub(crate) fn summary(text: &str) -> Result<Message, ContextError> {
+    let data = serde_json::json!({ "summary": unclosed(text, "summary") });
+    Ok(Message::user(Template::Summary.render(data)?))
 }
 
 /// A message as it is shown: repaired, masked, cut or redacted, and priced once.

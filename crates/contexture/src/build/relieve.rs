@@ -7,10 +7,9 @@ use std::sync::Arc;
 use super::compact::ladder::{self, Load, Terms};
 use super::compact::{Compactor, Span, SpanItem, accept, probes};
 use super::item::{Item, Kind, Rule, Source};
-use super::{Session, fit};
+use super::{Session, fit, normalize};
 use crate::entry::{Compaction, Mask};
 use crate::error::{Overflow, Unit};
-use crate::prompt::Template;
 use crate::tokens::count;
 use crate::{ContextError, EntryId, Message, Payload};
 
@@ -304,9 +303,7 @@ impl Session {
         let span_tokens: usize = covered.leaving.iter().map(|&i| items[i].piece.tokens).sum();
         let summary = compactor.summarise(&span).ok()?;
         accept::accept(&summary, &span, span_tokens).ok()?;
-        let data = serde_json::json!({ "summary": summary });
-        let shown = Message::user(Template::Summary.render(data).ok()?);
-        let cost = count::message(tokenizer, &shown);
+        let cost = count::message(tokenizer, &normalize::summary(&summary).ok()?);
         // With what stands around it, it may be longer than what it stands for.
         (cost < span_tokens).then(|| (summary, compactor.name().to_owned(), cost))
     }
