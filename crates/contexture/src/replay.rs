@@ -3,6 +3,8 @@
 //! A transcript has no requests of its own: one stands before each assistant message that follows a
 //! user or tool message. Compactions made on the way are carried, as a live run would carry them.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use crate::build::{BuildInput, Built, Session, Settings, Turn};
@@ -52,16 +54,14 @@ pub fn replay(
     turn.runtime_init = input.turn.runtime_init;
     let mut requests = 0;
     let mut last_role = None;
-    let entries = input
-        .session_entries
-        .into_iter()
-        .filter(|entry| !is_decision(entry));
-    let messages = input
-        .turn
-        .messages
-        .into_iter()
-        .map(|m| Entry::message(None, "", m));
-    for mut entry in entries.chain(messages) {
+    let mut entries = undecided(input.session_entries);
+    for message in input.turn.messages {
+        let last = entries.last().map(|entry| &entry.id);
+        let mut entry = Entry::message(last, "", message);
+        entry.parent_id = None;
+        entries.push(entry);
+    }
+    for entry in entries {
         let role = match &entry.payload {
             Payload::Message { message } => Some(message.role),
             _ => None,
@@ -75,8 +75,6 @@ pub fn replay(
             session.append([record(&session, step)])?;
         }
         last_role = role.or(last_role);
-        // Other entries stand between it and its parent now.
-        entry.parent_id = None;
         session.append([entry])?;
     }
     Ok(())
@@ -120,6 +118,44 @@ impl Step {
             compacted: built.compacted(),
             recorded_digest: None,
         }
+    }
+}
+
+/// The entries without what a build decided, and without what others said about that.
+///
+/// One that followed the entry before it still does, whatever a replay puts between the two; one
+/// that began a branch still begins it.
+fn undecided(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut kept: Vec<Entry> = Vec::new();
+    // What is left out, with what it followed.
+    let mut gone: HashMap<EntryId, Option<EntryId>> = HashMap::new();
+    let mut before: Option<EntryId> = None;
+    for mut entry in entries {
+        let mut parent = entry.parent_id.take().or_else(|| before.clone());
+        before = Some(entry.id.clone());
+        while let Some(earlier) = parent.as_ref().and_then(|id| gone.get(id)) {
+            parent = earlier.clone();
+        }
+        if is_decision(&entry) || target(&entry).is_some_and(|id| gone.contains_key(id)) {
+            gone.insert(entry.id, parent);
+            continue;
+        }
+        let last = kept.last().map(|entry| &entry.id);
+        entry.parent_id = parent.filter(|parent| last.is_some_and(|last| last != parent));
+        kept.push(entry);
+    }
+    kept
+}
+
+/// The entry that this one is about, and without which it means nothing.
+fn target(entry: &Entry) -> Option<&EntryId> {
+    match &entry.payload {
+        Payload::Pin(target)
+        | Payload::Unpin(target)
+        | Payload::Redaction(target)
+        | Payload::Revert(target) => Some(&target.entry_id),
+        Payload::CompactionSummary(compaction) => Some(&compaction.first_kept_entry_id),
+        _ => None,
     }
 }
 

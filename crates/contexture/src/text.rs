@@ -1,4 +1,6 @@
-//! Small helps for messages to people.
+//! Small helps for texts, to people and to models.
+
+use std::borrow::Cow;
 
 /// The candidate that `word` was probably meant to be.
 pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
@@ -25,4 +27,26 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// `text` without anything that a reader could take for the end of the element `tag` around it.
+pub(crate) fn unclosed<'a>(text: &'a str, tag: &str) -> Cow<'a, str> {
+    let closes = |&(at, _): &(usize, &str)| {
+        let rest = text[at + 1..].trim_start();
+        rest.strip_prefix('/')
+            .and_then(|rest| rest.trim_start().get(..tag.len()))
+            .is_some_and(|name| name.eq_ignore_ascii_case(tag))
+    };
+    let mut out = String::new();
+    let mut done = 0;
+    for (at, _) in text.match_indices('<').filter(closes) {
+        out.push_str(&text[done..at]);
+        out.push_str("&lt;");
+        done = at + 1;
+    }
+    if done == 0 {
+        return text.into();
+    }
+    out.push_str(&text[done..]);
+    out.into()
 }

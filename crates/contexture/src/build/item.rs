@@ -137,7 +137,13 @@ impl Item {
 
     /// Whether the two show a provider the same.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.piece, &other.piece) || self.piece.message == other.piece.message
+        self.piece.same(&other.piece)
+    }
+}
+
+impl Piece {
+    pub(crate) fn same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        Arc::ptr_eq(self, other) || self.message == other.message
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod assemble;
 mod built;
+mod cache;
 pub mod compact;
 mod compose;
 mod config;

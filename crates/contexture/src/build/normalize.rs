@@ -13,6 +13,7 @@ use super::item::{Item, Kind, Piece, Pricing, Rule, Source};
 use super::marks;
 use crate::entry::{Live, Payload};
 use crate::prompt::{self, Stability, Template};
+use crate::text::unclosed;
 use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View};
 
 /// The items of a request, in order, grown one entry at a time.
@@ -21,16 +22,21 @@ pub(crate) struct Weave {
     pub items: Vec<Item>,
     /// What was seen and left out, by log position.
     pub excluded: Vec<(usize, Rule)>,
-    /// The first item that changed since the caller last looked, other than by appending.
-    pub touched: Option<usize>,
+    /// What changed since the caller last looked, other than by appending.
+    pub touched: Option<Touched>,
     pub tokens: usize,
     pub bytes: usize,
     groups: Vec<Group>,
     /// Unanswered calls by id: the groups that wait for them, the latest last.
     pending: HashMap<String, Vec<usize>>,
-    /// Whether anything but the system side has been seen.
-    begun: bool,
     units: usize,
+}
+
+/// A late result: the item at `at` came, and one that stood right before item `gone + 1` went.
+pub(crate) struct Touched {
+    pub at: usize,
+    pub gone: usize,
+    pub piece: Arc<Piece>,
 }
 
 /// A call message and the results that follow it.
@@ -68,20 +74,18 @@ impl Weave {
         }
         let mut live = view.live(0).peekable();
         // The stored system prompt comes before the runtime facts, the conversation after them.
-        while let Some(next) = live.next_if(|l| is_system_message(l.entry)) {
+        while let Some(next) = live.next_if(|l| l.leads) {
             weave.push(view, next, pricing, pieces)?;
         }
         if let Some(position) = view.first_runtime_init() {
             let entry = &view.log()[position];
-            let piece = weave.shown(view, entry, position, pricing, pieces)?;
-            if let Some(piece) = piece {
-                weave.push_item(
-                    piece,
-                    Source::Entry(position),
-                    Rule::Kept,
-                    Kind::System,
-                    false,
-                );
+            if view.is_redacted(position) {
+                weave.excluded.push((position, Rule::Redacted));
+            } else if let Some(piece) = weave.shown(view, entry, position, pricing, pieces)? {
+                let source = Source::Entry(position);
+                weave.push_item(piece, source, Rule::Kept, Kind::System, false);
+            } else {
+                weave.excluded.push((position, Rule::Empty));
             }
         }
         for next in live {
@@ -120,7 +124,6 @@ impl Weave {
                 Ok(())
             }
             payload => {
-                self.begun = true;
                 let Some(piece) = self.shown(view, entry, position, pricing, pieces)? else {
                     self.excluded.push((position, Rule::Empty));
                     return Ok(());
@@ -154,22 +157,16 @@ impl Weave {
             Payload::Injection(injection) => {
                 Message::new(injection.role, injection.content.clone())
             }
-            Payload::CompactionSummary(compaction) => {
-                Message::user(Template::Summary.render(serde_json::json!({
-                    "summary": compaction.summary,
-                }))?)
-            }
-            Payload::BranchSummary(branch) => {
-                Message::user(Template::BranchSummary.render(serde_json::json!({
-                    "summary": branch.summary,
-                }))?)
-            }
+            Payload::CompactionSummary(compaction) => summary(&compaction.summary)?,
+            Payload::BranchSummary(branch) => Message::user(Template::BranchSummary.render(
+                serde_json::json!({ "summary": unclosed(&branch.summary, "branch-summary") }),
+            )?),
             Payload::RuntimeInit { data } => Message::system(prompt::runtime::init(data)?),
             Payload::Hints { data } => Message::system(prompt::runtime::hints(data)?),
             Payload::Sections { sections } => Message::system(
                 sections
                     .iter()
-                    .filter(|s| s.stability == Stability::Volatile && !s.text.is_empty())
+                    .filter(|s| s.stability == Stability::Volatile && !s.is_blank())
                     .map(|s| s.text.as_str())
                     .collect::<Vec<_>>()
                     .join(prompt::SEPARATOR),
@@ -194,13 +191,14 @@ impl Weave {
         pieces: &mut Pieces,
     ) {
         let Live {
-            position, redacted, ..
+            position,
+            redacted,
+            leads,
+            ..
         } = live;
-        let leads = !self.begun && message.role.is_system();
-        self.begun |= !leads;
         let out = if !message.include_in_context {
             Some(Rule::Filtered)
-        } else if leads && !view.sections().is_empty() {
+        } else if leads && !live.pinned && !view.sections().is_empty() {
             // What the caller gives as the system side overrides what was stored.
             Some(Rule::Filtered)
         } else if redacted && message.role != Role::Tool {
@@ -306,8 +304,12 @@ impl Weave {
                 tool_call_id: Some(id),
                 ..message.clone()
             };
-            let (shown, _) = fit::shown(&named, live, live.entry.id.as_str());
-            (pricing.piece(shown.into_owned()), Rule::Repaired)
+            let (shown, rule) = fit::shown(&named, live, live.entry.id.as_str());
+            let rule = match rule {
+                Rule::Kept => Rule::Repaired,
+                other => other,
+            };
+            (pricing.piece(shown.into_owned()), rule)
         };
         if late && rule == Rule::Kept {
             rule = Rule::Repaired;
@@ -325,12 +327,17 @@ impl Weave {
         self.tokens = self.tokens - removed.piece.tokens + item.piece.tokens;
         self.bytes = self.bytes - removed.piece.bytes + item.piece.bytes;
         self.items.insert(in_place, item);
-        self.touched = Some(self.touched.map_or(in_place, |t| t.min(in_place)));
+        self.touched = Some(Touched {
+            at: in_place,
+            gone: placeholder,
+            piece: removed.piece,
+        });
     }
 
     /// The group that this result answers, and which of its waiting calls.
     fn answers(&self, message: &Message) -> Option<(usize, usize)> {
-        match &message.tool_call_id {
+        // Some servers give every call an empty id, and its result the same.
+        match message.tool_call_id.as_ref().filter(|id| !id.is_empty()) {
             Some(id) => {
                 let group = *self.pending.get(id)?.last()?;
                 let slot = self.groups[group].waiting.iter().position(|w| w == id)?;
@@ -377,8 +384,10 @@ impl Weave {
     }
 }
 
-fn is_system_message(entry: &Entry) -> bool {
-    matches!(&entry.payload, Payload::Message { message } if message.role.is_system())
+/// A summary as it is shown: a record that the user hands over, which nothing in it can end.
+pub(crate) fn summary(text: &str) -> Result<Message, ContextError> {
+    let data = serde_json::json!({ "summary": unclosed(text, "summary") });
+    Ok(Message::user(Template::Summary.render(data)?))
 }
 
 /// A message as it is shown: repaired, masked, cut or redacted, and priced once.
@@ -449,7 +458,9 @@ fn repaired_calls(message: &Message, entry: &str) -> Option<Message> {
     Some(repaired)
 }
 
+/// By reading it, not by skipping over it: a skipped string may hold half a surrogate pair, and a
+/// skipped number may be too large for anyone to read.
 fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{')
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+        && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
 }

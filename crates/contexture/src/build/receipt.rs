@@ -140,7 +140,7 @@ impl Receipt {
             excluded: excluded(session),
             cache: CacheReceipt {
                 shared_prefix_tokens: shared_prefix(session),
-                first_change: session.cache.first_change.clone(),
+                first_change: session.first_change(),
             },
         }
     }
@@ -148,11 +148,10 @@ impl Receipt {
 
 /// The tokens of the items that this request and the last one begin with.
 pub(super) fn shared_prefix(session: &Session) -> usize {
-    let cache = &session.cache;
-    if !cache.compared || !cache.tools_same {
+    if !session.cache.has_tools(&session.tools) {
         return 0;
     }
-    let items = &session.weave.items[..cache.items];
+    let items = &session.weave.items[..session.cache.items];
     count::REQUEST + session.tool_tokens + items.iter().map(|item| item.piece.tokens).sum::<usize>()
 }
 
@@ -224,6 +223,7 @@ fn excluded(session: &Session) -> Vec<ExcludedReceipt> {
             Gone::Dropped(_) => Rule::Dropped,
             Gone::Reverted => Rule::Reverted,
             Gone::Duplicate => Rule::Duplicate,
+            Gone::Moot => Rule::Empty,
         };
         (position, rule)
     });

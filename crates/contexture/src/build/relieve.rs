@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::compact::ladder::{self, Load, Terms};
 use super::compact::{Compactor, Span, SpanItem, accept, probes};
 use super::item::{Item, Kind, Rule, Source};
-use super::{Session, fit};
+use super::{Session, fit, normalize};
 use crate::entry::{Compaction, Mask};
 use crate::error::{Overflow, Unit};
+use crate::tokens::count;
 use crate::{ContextError, EntryId, Message, Payload};
 
 /// What a summary may take of the goal, and what all summaries may take before they become one, in
@@ -61,7 +62,14 @@ impl Session {
             self.cut(&limit, now)?;
         }
         if !self.load().within(&limit) {
-            return Err(self.overflow(&limit));
+            let error = self.overflow(&limit);
+            if overflow || !load.within(&limit) {
+                return Err(error);
+            }
+            // What a provider counted is less than our bound for the same. A request that changes
+            // has only the bound, so one that fits as it is stays as it is.
+            self.rewind(before)?;
+            return Ok(false);
         }
         Ok(self.view.log().len() > before)
     }
@@ -116,6 +124,9 @@ impl Session {
                 .map_or("", |p| self.view.log()[p].id.as_str());
             self.pricing.piece(fit::masked(&item.piece.message, entry))
         });
+        let cover = plan.cover.filter(|&(start, end)| {
+            compactor.is_none() || !self.is_settled(start, end, &floor, summary_tokens)
+        });
         if !plan.mask.is_empty() {
             let entry_ids = plan
                 .mask
@@ -128,12 +139,12 @@ impl Session {
                 reason,
                 keep_bytes: None,
             };
-            let covered = plan.cover.map(|(start, end)| self.span(start, end, &floor));
+            let covered = cover.map(|(start, end)| self.span(start, end, &floor));
             self.log(now, Payload::Mask(mask))?;
             if let Some(covered) = covered {
                 self.cover(&covered, compactor, summary_tokens, now)?;
             }
-        } else if let Some((start, end)) = plan.cover {
+        } else if let Some((start, end)) = cover {
             let covered = self.span(start, end, &floor);
             self.cover(&covered, compactor, summary_tokens, now)?;
         }
@@ -220,18 +231,17 @@ impl Session {
             return Ok(());
         };
         let tokens_before = self.tokens();
-        let (summary, strategy) = match compactor.and_then(|c| self.summary(covered, c, max_tokens))
-        {
-            Some((summary, strategy)) => (summary, strategy),
-            None => (String::new(), "drop".to_owned()),
-        };
+        let (summary, strategy, cost) =
+            match compactor.and_then(|c| self.summary(covered, c, max_tokens)) {
+                Some(made) => made,
+                None => (String::new(), "drop".to_owned(), 0),
+            };
         let id = |p: usize| self.view.log()[p].id.clone();
         let items = &self.weave.items;
         let gone: usize = covered.leaving.iter().map(|&i| items[i].piece.tokens).sum();
         let compaction = Compaction {
             tokens_before,
-            tokens_after: tokens_before.saturating_sub(gone)
-                + self.settings.tokenizer.count(&summary),
+            tokens_after: tokens_before.saturating_sub(gone) + cost,
             summary,
             first_kept_entry_id: id(last),
             strategy,
@@ -242,13 +252,14 @@ impl Session {
         Ok(())
     }
 
-    /// A summary of the span that passed the acceptance test, with the name of its strategy.
+    /// A summary of the span that passed the acceptance test, the name of its strategy, and what it
+    /// costs as it is shown.
     fn summary(
         &self,
         covered: &Covered,
         compactor: &dyn Compactor,
         max_tokens: usize,
-    ) -> Option<(String, String)> {
+    ) -> Option<(String, String, usize)> {
         let items = &self.weave.items;
         let summaries: Vec<Option<Message>> = covered
             .leaving
@@ -288,7 +299,25 @@ impl Session {
         let span_tokens: usize = covered.leaving.iter().map(|&i| items[i].piece.tokens).sum();
         let summary = compactor.summarise(&span).ok()?;
         accept::accept(&summary, &span, span_tokens).ok()?;
-        Some((summary, compactor.name().to_owned()))
+        let cost = count::message(tokenizer, &normalize::summary(&summary).ok()?);
+        // With what stands around it, it may be longer than what it stands for.
+        (cost < span_tokens).then(|| (summary, compactor.name().to_owned(), cost))
+    }
+
+    /// Whether a span is nothing but one summary, as short as one may be: another of it gains
+    /// nothing, and would be made again at every turn.
+    fn is_settled(&self, start: usize, end: usize, floor: &[bool], max_tokens: usize) -> bool {
+        let mut leaving = (start..end).filter(|&i| !floor[i]);
+        let (Some(only), None) = (leaving.next(), leaving.next()) else {
+            return false;
+        };
+        let position = self.weave.items[only].position();
+        match position.map(|p| &self.view.log()[p].payload) {
+            Some(Payload::CompactionSummary(c)) => {
+                self.settings.tokenizer.count(&c.summary) <= max_tokens
+            }
+            _ => false,
+        }
     }
 
     fn summary_text(&self, item: &Item) -> Option<Message> {

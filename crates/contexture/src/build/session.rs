@@ -9,10 +9,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::assemble::{Body, Head, frame_bytes};
+use super::cache::Cache;
 use super::compact::Compactor;
 use super::compact::ladder::Load;
 use super::item::{Item, Pricing, Source, Wire};
-use super::normalize::{Pieces, Weave};
+use super::normalize::{Pieces, Touched, Weave};
 use super::{Built, ContextConfig, Turn, join_sections};
 use crate::entry::{Change, Payload};
 use crate::tokens::{Bpe, Tokenizer, count};
@@ -56,6 +57,8 @@ pub struct Session {
     pub(super) body: Body,
     pub(super) head: Head,
     pub(super) cache: Cache,
+    /// The tools that `tool_tokens`, `frame_bytes` and the body are for.
+    pub(super) tools: Arc<Vec<Value>>,
     pub(super) tool_tokens: usize,
     pub(super) frame_bytes: usize,
     pub(super) pricing: Pricing,
@@ -64,18 +67,6 @@ pub struct Session {
     stale: bool,
     /// What the provider counted for a request that began with these many items.
     anchor: Option<(usize, usize)>,
-}
-
-/// What this request shares with the one before it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Cache {
-    /// How many items both begin with.
-    pub items: usize,
-    /// Whether there was a request before.
-    pub compared: bool,
-    /// The first thing that changed.
-    pub first_change: Option<String>,
-    pub tools_same: bool,
 }
 
 /// Providers tell a model with tools how to use them, at their own expense but in our window. The
@@ -107,6 +98,7 @@ impl Session {
             body: Body::default(),
             head,
             cache: Cache::default(),
+            tools: Arc::default(),
             tool_tokens: 0,
             frame_bytes,
             pricing,
@@ -147,8 +139,12 @@ impl Session {
                 Payload::Request(record) => Some(record.reported_input()),
                 _ => None,
             };
+            let before = self.view.log().len();
             self.push(entry)?;
-            if let Some(reported) = sent {
+            // One that came twice was sent once.
+            if let Some(reported) = sent
+                && self.view.log().len() > before
+            {
                 self.sent(reported)?;
             }
         }
@@ -161,12 +157,17 @@ impl Session {
         match self.take_turn(turn) {
             Ok(compacted) => Ok(Built::new(self, before, compacted)),
             Err(error) => {
-                self.view.truncate(before);
-                self.stale = true;
-                self.refresh()?;
+                self.rewind(before)?;
                 Err(error)
             }
         }
+    }
+
+    /// Takes back every entry from log position `len` on.
+    pub(super) fn rewind(&mut self, len: usize) -> Result<(), ContextError> {
+        self.view.truncate(len);
+        self.stale = true;
+        self.refresh()
     }
 
     /// The request that the log stands for as it is, without compacting anything further.
@@ -188,9 +189,20 @@ impl Session {
                     self.weave
                         .push(&self.view, last, &self.pricing, &mut self.pieces)?;
                 }
-                if let Some(touched) = self.weave.touched.take() {
-                    self.changed_from(touched);
+                if let Some(Touched { at, gone, piece }) = self.weave.touched.take() {
+                    self.body.cut(at);
+                    let end = self.cache.items.max(at);
+                    let items = &self.weave.items;
+                    let shifted = items[at + 1..=gone].iter().map(|item| &item.piece);
+                    let after = items[gone + 1..].iter().map(|item| &item.piece);
+                    let old: Vec<_> = shifted
+                        .chain([&piece])
+                        .chain(after)
+                        .take(end - at)
+                        .collect();
+                    self.cache.lose(at, old.into_iter());
                 }
+                self.cache.regain(&self.weave.items);
             }
         }
         Ok(())
@@ -218,22 +230,17 @@ impl Session {
             .take_while(|(a, b)| a.same(b))
             .count();
         if same < old.items.len() || same < self.weave.items.len() {
-            self.changed_from(same);
+            self.body.cut(same);
+            let lost = old.items.get(same..self.cache.items).unwrap_or_default();
+            self.cache.lose(same, lost.iter().map(|item| &item.piece));
+            self.cache.regain(&self.weave.items);
         }
-        let tools = self.view.tools();
-        let tool_tokens = tools
-            .iter()
-            .map(|t| count::tool(self.settings.tokenizer.as_ref(), t))
-            .sum::<usize>();
-        let frame = frame_bytes(self.settings.wire, &self.head, tools);
-        if (tool_tokens, frame) != (self.tool_tokens, self.frame_bytes) {
-            (self.tool_tokens, self.frame_bytes) = (tool_tokens, frame);
-            self.changed_from(0);
+        if self.view.tools() != self.tools.as_slice() {
+            self.tools = Arc::new(self.view.tools().to_vec());
+            let tokenizer = self.settings.tokenizer.as_ref();
+            self.tool_tokens = self.tools.iter().map(|t| count::tool(tokenizer, t)).sum();
+            self.frame_bytes = frame_bytes(self.settings.wire, &self.head, &self.tools);
             self.body.clear();
-            if self.cache.compared {
-                self.cache.first_change = Some("tools".to_owned());
-                self.cache.tools_same = false;
-            }
         }
         // What is no longer shown need not be kept at hand; undoing prices it again.
         let shown: HashSet<usize> = self.view.live(0).map(|l| l.position).collect();
@@ -243,33 +250,16 @@ impl Session {
         Ok(())
     }
 
-    fn changed_from(&mut self, item: usize) {
-        self.body.cut(item);
-        if self.anchor.is_some_and(|(items, _)| items > item) {
-            self.anchor = None;
-        }
-        if item < self.cache.items {
-            self.cache.items = item;
-            self.cache.first_change = Some(match self.weave.items.get(item) {
-                Some(item) => self.origin(item),
-                None => "end".to_owned(),
-            });
-        }
-    }
-
     /// A request went out: the next one is compared with it.
     fn sent(&mut self, reported: Option<usize>) -> Result<(), ContextError> {
         self.refresh()?;
         let items = self.weave.items.len();
-        self.cache = Cache {
-            items,
-            compared: true,
-            first_change: None,
-            tools_same: true,
+        self.anchor = match reported {
+            Some(reported) => Some((items, reported)),
+            // What was counted before still stands at the front.
+            None => self.anchored(),
         };
-        if let Some(reported) = reported {
-            self.anchor = Some((items, reported));
-        }
+        self.cache = Cache::sent(items, &self.tools);
         Ok(())
     }
 
@@ -285,7 +275,7 @@ impl Session {
     /// The tokens of the request. For an estimate an upper bound: what the provider counted for a
     /// request that this one begins with, and the bound for the rest.
     pub(super) fn tokens(&self) -> usize {
-        match self.anchor {
+        match self.anchored() {
             Some((items, reported)) if !self.settings.tokenizer.exact() => {
                 let added = self.weave.items[items..]
                     .iter()
@@ -295,6 +285,25 @@ impl Session {
             }
             _ => self.weave.tokens + self.tool_tokens + self.framing(),
         }
+    }
+
+    /// The anchor, while the request begins as the one did that was counted.
+    fn anchored(&self) -> Option<(usize, usize)> {
+        self.anchor
+            .filter(|(items, _)| *items <= self.cache.items && self.cache.has_tools(&self.tools))
+    }
+
+    /// The first thing in which this request differs from the last, where that did not simply grow.
+    pub(super) fn first_change(&self) -> Option<String> {
+        if self.cache.lost_tools(&self.tools) {
+            return Some("tools".to_owned());
+        }
+        self.cache
+            .lost_items()
+            .then(|| match self.weave.items.get(self.cache.items) {
+                Some(item) => self.origin(item),
+                None => "end".to_owned(),
+            })
     }
 
     pub(super) fn framing(&self) -> usize {

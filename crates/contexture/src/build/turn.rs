@@ -1,9 +1,7 @@
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::{Session, dedupe};
-use crate::entry::{ToolDelta, tool_name};
+use crate::entry::{ToolDelta, add_tools, tool_name};
 use crate::prompt::{Section, Stability};
 use crate::{ContextError, Entry, EntryId, Message, Payload};
 
@@ -53,14 +51,13 @@ impl Session {
         for payload in changes.into_iter().flatten() {
             self.log(&now, payload)?;
         }
-        if !dedupe::present(self.view.log().iter().map(Arc::as_ref), &turn.messages) {
+        // What was undone or redacted is not there: a user may say it again.
+        let shown = self.view.live(0).filter(|live| !live.redacted);
+        if !dedupe::present(shown.map(|live| live.entry.as_ref()), &turn.messages) {
             for message in turn.messages {
-                let known = message.id.as_deref().map(EntryId::from);
-                if known.is_some_and(|id| self.view.position(&id).is_some()) {
-                    continue;
+                if let Some(entry) = self.input(message, &now) {
+                    self.push(entry)?;
                 }
-                let entry = Entry::message(self.view.tail(), &now, message);
-                self.push(entry)?;
             }
         }
         self.refresh()?;
@@ -69,23 +66,51 @@ impl Session {
         Ok(compacted)
     }
 
+    /// The entry for a message of the input; none when it is in the session already.
+    fn input(&self, message: Message, now: &str) -> Option<Entry> {
+        let known = message.id.as_deref().map(EntryId::from);
+        let Some(known) = known.and_then(|id| self.view.position(&id)) else {
+            return Some(Entry::message(self.view.tail(), now, message));
+        };
+        let payload = Payload::Message { message };
+        match self.view.log()[known].payload == payload {
+            true if self.view.is_reverted(known) => {
+                Some(Entry::derived(self.view.tail(), now, payload))
+            }
+            true => None,
+            // Something else under an id that is taken: the log refuses it.
+            false => Some(Entry {
+                id: self.view.log()[known].id.clone(),
+                ..Entry::derived(self.view.tail(), now, payload)
+            }),
+        }
+    }
+
     /// What differs between these sections and the log's.
     fn changed_sections(&self, now: &[Section]) -> Option<Payload> {
         let known = self.view.sections();
         let mut sections: Vec<Section> = known
             .iter()
-            .filter(|old| !now.iter().any(|s| s.name == old.name))
+            .filter(|old| {
+                let stays = |s: &Section| s.name == old.name && s.stability == Stability::Stable;
+                !now.iter().any(stays)
+            })
             .map(|old| Section {
                 text: String::new(),
                 ..old.clone()
             })
             .collect();
-        for section in now {
+        for (i, section) in now.iter().enumerate() {
+            // Of two that are one, the later holds.
+            let again = |s: &Section| s.name == section.name && s.stability == section.stability;
+            if now[i + 1..].iter().any(again) {
+                continue;
+            }
             let old = match section.stability {
                 Stability::Stable => known.iter().find(|s| s.name == section.name),
                 Stability::Volatile => self.view.note(&section.name),
             };
-            if old.map_or(!section.text.is_empty(), |old| old != section) {
+            if old.map_or(!section.is_blank(), |old| old != section) {
                 sections.push(section.clone());
             }
         }
@@ -94,6 +119,10 @@ impl Session {
 
     fn changed_tools(&self, now: &[Value]) -> Option<Payload> {
         let known = self.view.tools();
+        // Of two of one name, the later holds.
+        let mut asked = Vec::new();
+        add_tools(&mut asked, now);
+        let now = asked.as_slice();
         if known == now {
             return None;
         }

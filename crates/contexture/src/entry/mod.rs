@@ -15,8 +15,8 @@ pub use payload::{
     BranchSummary, Compaction, Injection, Mask, Payload, RequestRecord, SessionHeader, Target,
     ToolDelta, VERSION,
 };
-pub(crate) use view::tool_name;
 pub use view::{Change, Gone, Live, View};
+pub(crate) use view::{add_tools, tool_name};
 
 use crate::json::{kind, object};
 use crate::{ContextError, Message};

@@ -28,6 +28,8 @@ struct Fold {
     /// What became of each entry, by log position.
     marks: Vec<Mark>,
     sections: Vec<Section>,
+    /// Where each stable section was last said, by name.
+    section_sources: HashMap<String, usize>,
     tools: Vec<Value>,
     fingerprints: HashSet<String>,
     /// The runtime facts that stand at the front, and those that hold now.
@@ -44,6 +46,9 @@ struct Fold {
     model: Option<String>,
     /// Whether anything is hidden, so that ending a pin may hide more.
     hides: bool,
+    /// Whether the conversation has begun: what is stored as system side from here on is a part of
+    /// it, whatever leaves before it.
+    begun: bool,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -52,6 +57,8 @@ struct Mark {
     redacted: bool,
     mask: Option<Option<usize>>,
     gone: Option<Gone>,
+    /// Whether it is a part of the stored system prompt.
+    leads: bool,
 }
 
 impl Mark {
@@ -75,6 +82,8 @@ pub enum Gone {
     Reverted,
     /// An injection whose fingerprint was shown already.
     Duplicate,
+    /// A compaction that covers nothing.
+    Moot,
 }
 
 /// What a push did.
@@ -101,6 +110,8 @@ pub struct Live<'a> {
     pub redacted: bool,
     /// The bytes that a mask leaves, when one applies. A pin is stronger than a mask.
     pub mask: Option<Option<usize>>,
+    /// Whether it is a part of the stored system prompt: a system message before all else.
+    pub leads: bool,
 }
 
 impl View {
@@ -172,7 +183,7 @@ impl View {
     }
 
     /// The content in effect, from the `from`th piece on.
-    pub fn live(&self, from: usize) -> impl Iterator<Item = Live<'_>> {
+    pub fn live(&self, from: usize) -> impl DoubleEndedIterator<Item = Live<'_>> {
         self.fold.live.iter().skip(from).map(|&position| {
             let mark = &self.fold.marks[position];
             Live {
@@ -181,6 +192,7 @@ impl View {
                 pinned: mark.pinned,
                 redacted: mark.redacted,
                 mask: mark.mask.filter(|_| !mark.pinned),
+                leads: mark.leads,
             }
         })
     }
@@ -231,7 +243,10 @@ impl View {
     pub fn note(&self, name: &str) -> Option<&Section> {
         let position = *self.fold.notes.get(name)?;
         match &self.log[position].payload {
-            Payload::Sections { sections } => sections.iter().rev().find(|s| s.name == name),
+            Payload::Sections { sections } => sections
+                .iter()
+                .rev()
+                .find(|s| s.name == name && s.stability == Stability::Volatile),
             _ => None,
         }
     }
@@ -242,6 +257,16 @@ impl View {
         self.fold.last_hints == Some(position)
             || self.fold.last_runtime_init == Some(position)
             || self.fold.notes.values().any(|&p| p == position)
+    }
+
+    /// Whether the content of the entry there was taken out.
+    pub fn is_redacted(&self, position: usize) -> bool {
+        self.fold.marks[position].redacted
+    }
+
+    /// Whether the entry there was undone, or is on another branch.
+    pub fn is_reverted(&self, position: usize) -> bool {
+        self.fold.marks[position].gone == Some(Gone::Reverted)
     }
 
     /// Whether a summary may not be shown, because something that it covers was redacted later.
@@ -352,7 +377,8 @@ impl View {
             marks: self.log.iter().map(|entry| Mark::of(entry)).collect(),
             ..Fold::default()
         };
-        // Pins are known before spans are covered, so that a pin brings back what was covered.
+        // The pins that hold in the end are known before spans are covered, so that a pin brings back
+        // what was covered.
         for (position, entry) in self.log.iter().enumerate() {
             let (target, pinned) = match &entry.payload {
                 Payload::Pin(target) => (target, true),
@@ -366,9 +392,13 @@ impl View {
             }
         }
         for (position, active) in active.into_iter().enumerate() {
-            if active {
+            let pins = matches!(
+                self.log[position].payload,
+                Payload::Pin(_) | Payload::Unpin(_)
+            );
+            if active && !pins {
                 fold.apply(&self.log, &self.index, position);
-            } else if is_content(&self.log[position].payload) {
+            } else if !active && is_content(&self.log[position].payload) {
                 fold.marks[position].gone = Some(Gone::Reverted);
             }
         }
@@ -429,7 +459,7 @@ impl Fold {
                 }
                 Change::None
             }
-            Payload::Message { .. } | Payload::BranchSummary(_) => self.append(position),
+            Payload::Message { .. } | Payload::BranchSummary(_) => self.append(log, position),
             Payload::Injection(injection) => {
                 if let Some(fingerprint) = &injection.fingerprint
                     && !self.fingerprints.insert(fingerprint.clone())
@@ -437,23 +467,13 @@ impl Fold {
                     self.marks[position].gone = Some(Gone::Duplicate);
                     return Change::None;
                 }
-                self.append(position)
+                self.append(log, position)
             }
             Payload::Sections { sections } => self.sections(sections, position),
             Payload::Tools(delta) => {
                 self.tools
                     .retain(|t| !delta.remove.iter().any(|name| tool_name(t) == Some(name)));
-                for spec in &delta.add {
-                    let named = tool_name(spec);
-                    match self
-                        .tools
-                        .iter_mut()
-                        .find(|t| named.is_some() && tool_name(t) == named)
-                    {
-                        Some(old) => *old = spec.clone(),
-                        None => self.tools.push(spec.clone()),
-                    }
-                }
+                add_tools(&mut self.tools, &delta.add);
                 Change::Rewritten
             }
             Payload::RuntimeInit { .. } => {
@@ -462,11 +482,11 @@ impl Fold {
                     self.first_runtime_init = Some(position);
                     return Change::Rewritten;
                 }
-                self.append(position)
+                self.append(log, position)
             }
             Payload::Hints { .. } => {
                 self.last_hints = Some(position);
-                self.append(position)
+                self.append(log, position)
             }
             Payload::CompactionSummary(compaction) => self.cover(log, index, position, compaction),
             Payload::Mask(mask) => {
@@ -479,7 +499,11 @@ impl Fold {
             Payload::Pin(target) => self.mark(index, target, |mark| mark.pinned = true),
             Payload::Unpin(target) => self.mark(index, target, |mark| mark.pinned = false),
             Payload::Redaction(target) => {
-                self.withhold(index.get(&target.entry_id).copied());
+                let redacted = index.get(&target.entry_id).copied();
+                self.withhold(redacted);
+                let sources = &self.section_sources;
+                self.sections
+                    .retain(|s| redacted.is_none() || sources.get(&s.name).copied() != redacted);
                 self.mark(index, target, |mark| mark.redacted = true)
             }
             // Its effect was worked out before the fold.
@@ -491,8 +515,15 @@ impl Fold {
         }
     }
 
-    fn append(&mut self, position: usize) -> Change {
+    fn append(&mut self, log: &[Arc<Entry>], position: usize) -> Change {
+        let leads = !self.begun && is_system_message(&log[position]);
+        self.begun |= !leads;
+        self.marks[position].leads = leads;
         self.live.push(position);
+        // The stored system prompt stands before the runtime facts.
+        if leads && self.first_runtime_init.is_some() {
+            return Change::Rewritten;
+        }
         Change::Appended
     }
 
@@ -514,10 +545,11 @@ impl Fold {
             match section.stability {
                 Stability::Stable => {
                     change = Change::Rewritten;
+                    self.section_sources.insert(section.name.clone(), position);
                     match self.sections.iter().position(|s| s.name == section.name) {
-                        Some(at) if section.text.is_empty() => drop(self.sections.remove(at)),
+                        Some(at) if section.is_blank() => drop(self.sections.remove(at)),
                         Some(at) => self.sections[at] = section.clone(),
-                        None if section.text.is_empty() => {}
+                        None if section.is_blank() => {}
                         None => self.sections.push(section.clone()),
                     }
                 }
@@ -530,8 +562,9 @@ impl Fold {
         self.sections.sort_by_key(|s| std::cmp::Reverse(s.priority));
         if sections
             .iter()
-            .any(|s| s.stability == Stability::Volatile && !s.text.is_empty())
+            .any(|s| s.stability == Stability::Volatile && !s.is_blank())
         {
+            self.begun = true;
             self.live.push(position);
             if change == Change::None {
                 return Change::Appended;
@@ -562,9 +595,12 @@ impl Fold {
             .get(&compaction.first_kept_entry_id)
             .map_or(start, |&p| self.locate(log, p));
         if end <= start {
+            if !compaction.summary.is_empty() {
+                self.marks[position].gone = Some(Gone::Moot);
+            }
             return Change::None;
         }
-        let leading = self.leading_system(log);
+        let leading = self.leading_system();
         let gone = if compaction.summary.is_empty() {
             Gone::Dropped(position)
         } else {
@@ -605,13 +641,9 @@ impl Fold {
     }
 
     /// How many live entries are the stored system prompt: the system messages before all else.
-    fn leading_system(&self, log: &[Arc<Entry>]) -> usize {
-        self.live
-            .iter()
-            .take_while(|&&p| {
-                matches!(&log[p].payload, Payload::Message { message } if message.role.is_system())
-            })
-            .count()
+    fn leading_system(&self) -> usize {
+        let leads = |p: &&usize| self.marks[**p].leads;
+        self.live.iter().take_while(leads).count()
     }
 
     /// Withholds every summary that may quote the entry there.
@@ -627,13 +659,34 @@ impl Fold {
     }
 }
 
-/// The name of an OpenAI tool spec, or of a flat one.
+/// Adds specs: in the place of one of the same name, else at the end.
+pub(crate) fn add_tools(tools: &mut Vec<Value>, add: &[Value]) {
+    for spec in add {
+        let named = tool_name(spec);
+        let same = |t: &&mut Value| named.is_some() && tool_name(t) == named;
+        match tools.iter_mut().find(same) {
+            Some(old) => *old = spec.clone(),
+            None => tools.push(spec.clone()),
+        }
+    }
+}
+
+/// The name of a tool spec: OpenAI's function or custom tool, a flat one, or a provider's own, which
+/// may have no more than its type.
 pub(crate) fn tool_name(spec: &Value) -> Option<&String> {
-    let named = spec.get("function").unwrap_or(spec);
-    match named.get("name") {
+    let inner = ["function", "custom"]
+        .iter()
+        .find_map(|key| spec.get(key))
+        .unwrap_or(spec);
+    let name = inner.get("name").or_else(|| spec.get("type"));
+    match name {
         Some(Value::String(name)) => Some(name),
         _ => None,
     }
+}
+
+fn is_system_message(entry: &Entry) -> bool {
+    matches!(&entry.payload, Payload::Message { message } if message.role.is_system())
 }
 
 /// Whether the entry brings something that a model could be shown.

@@ -63,6 +63,13 @@ impl Section {
     }
 }
 
+impl Section {
+    /// Whether it has nothing to say: a section without text is one that was taken away.
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+}
+
 /// The origin of a section that came in with the request and does not say more.
 fn input() -> String {
     "input".into()

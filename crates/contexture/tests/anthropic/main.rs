@@ -8,7 +8,7 @@ mod properties;
 mod shape;
 mod tools;
 
-use contexture::message::anthropic::{Head, write_body};
+use contexture::message::anthropic::{Head, frame_bound, size_bound, write_body};
 use contexture::{Message, message::openai};
 use serde_json::Value;
 
@@ -26,4 +26,21 @@ fn body(tools: &[Value], messages: &[Message]) -> Vec<u8> {
 
 fn message(value: Value) -> Message {
     openai::read(value).unwrap()
+}
+
+/// Writes the body and holds it against every rule, its size included.
+#[track_caller]
+fn check(tools: &[Value], messages: &[Message]) -> Vec<u8> {
+    let bytes = check_form(tools, messages);
+    let bound = frame_bound(&HEAD, tools) + messages.iter().map(size_bound).sum::<usize>();
+    assert!(bytes.len() <= bound, "{} > {bound}", bytes.len());
+    bytes
+}
+
+/// The same without the size, whose bound holds for paired calls only.
+#[track_caller]
+fn check_form(tools: &[Value], messages: &[Message]) -> Vec<u8> {
+    let bytes = body(tools, messages);
+    check::check_body(&bytes);
+    bytes
 }

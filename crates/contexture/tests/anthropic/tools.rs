@@ -5,7 +5,7 @@ use contexture::{Message, ToolCall};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::check::check;
+use crate::check;
 use crate::shape::shape;
 
 fn specs(tools: &[Value]) -> String {

@@ -73,7 +73,8 @@ pub(crate) fn plan(terms: &Terms<'_>, mut masked: impl FnMut(&Item) -> Arc<Piece
             }
             let mark = masked(item);
             if mark.tokens * 2 < item.piece.tokens {
-                load.tokens -= item.piece.tokens - mark.tokens;
+                // A load that a provider counted may be less than the bounds of its items.
+                load.tokens = load.tokens.saturating_sub(item.piece.tokens) + mark.tokens;
                 load.bytes = load.bytes.saturating_sub(item.piece.bytes) + mark.bytes;
                 plan.mask.push(i);
                 *slot = Some(mark);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::block::{Answer, Block, Source, is_blank};
 use super::data_url::DataUrl;
 use crate::message::{Content, Message, Part, Role};
+use crate::text::unclosed;
 
 /// Around an instruction that comes in the middle of a conversation, where the API has no place
 /// for one but in a user turn.
@@ -48,7 +49,7 @@ pub(super) fn note(message: &Message) -> Option<Block<'_>> {
     match instruction(message)? {
         Block::Text { text } => {
             let (open, close) = NOTE;
-            Block::text(format!("{open}{}{close}", unclosed(&text)))
+            Block::text(format!("{open}{}{close}", unclosed(&text, NOTE_TAG)))
         }
         _ => None,
     }
@@ -254,28 +255,6 @@ fn string<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
 fn label(text: &str) -> String {
     let shown = |c: char| if c.is_control() { '_' } else { c };
     text.chars().take(SHOWN_MAX).map(shown).collect()
-}
-
-/// `text` without anything that a reader could take for the end of a [`NOTE`].
-fn unclosed(text: &str) -> Cow<'_, str> {
-    let closes = |&(at, _): &(usize, &str)| {
-        let rest = text[at + 1..].trim_start();
-        rest.strip_prefix('/')
-            .and_then(|rest| rest.trim_start().get(..NOTE_TAG.len()))
-            .is_some_and(|tag| tag.eq_ignore_ascii_case(NOTE_TAG))
-    };
-    let mut out = String::new();
-    let mut done = 0;
-    for (at, _) in text.match_indices('<').filter(closes) {
-        out.push_str(&text[done..at]);
-        out.push_str("&lt;");
-        done = at + 1;
-    }
-    if done == 0 {
-        return text.into();
-    }
-    out.push_str(&text[done..]);
-    out.into()
 }
 
 /// The tag is the one in the wrapping.

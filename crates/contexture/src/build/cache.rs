@@ -1,0 +1,63 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::item::{Item, Piece};
+
+/// What this request shares with the last one that went out.
+///
+/// Kept as what is shared and what is not, so that following a change costs what it changes, and
+/// undoing it finds the last request again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cache {
+    /// How many items both begin with.
+    pub items: usize,
+    /// The last request's items behind those, its first at the end.
+    lost: Vec<Arc<Piece>>,
+    /// Its tools; none when there was no request.
+    tools: Option<Arc<Vec<Value>>>,
+}
+
+impl Cache {
+    /// A request of `items` items and these tools went out.
+    pub fn sent(items: usize, tools: &Arc<Vec<Value>>) -> Self {
+        Self {
+            items,
+            lost: Vec::new(),
+            tools: Some(Arc::clone(tools)),
+        }
+    }
+
+    /// The items changed from `from` on; these are what they were.
+    pub fn lose<'a>(&mut self, from: usize, old: impl DoubleEndedIterator<Item = &'a Arc<Piece>>) {
+        if from < self.items {
+            self.lost.extend(old.rev().cloned());
+            self.items = from;
+        }
+    }
+
+    /// Takes back what stands where it stood in the last request.
+    pub fn regain(&mut self, items: &[Item]) {
+        while let Some(lost) = self.lost.last()
+            && items.get(self.items).is_some_and(|i| i.piece.same(lost))
+        {
+            self.lost.pop();
+            self.items += 1;
+        }
+    }
+
+    /// Whether the last request had these tools. No request had none.
+    pub fn has_tools(&self, tools: &Arc<Vec<Value>>) -> bool {
+        self.tools.as_ref() == Some(tools)
+    }
+
+    /// Whether there was a request that had other tools.
+    pub fn lost_tools(&self, tools: &Arc<Vec<Value>>) -> bool {
+        self.tools.as_ref().is_some_and(|sent| sent != tools)
+    }
+
+    /// Whether the last request did not simply grow.
+    pub fn lost_items(&self) -> bool {
+        !self.lost.is_empty()
+    }
+}

@@ -1,0 +1,310 @@
+//! What must hold of every request, worked out from its body, its receipt and the log.
+
+use std::collections::HashMap;
+
+use contexture::build::{Built, Receipt, Rule, Wire};
+use contexture::message::openai;
+use contexture::prompt::Stability;
+use contexture::{Content, ContextError, Entry, Message, Part, Payload, Role, View};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::history::{How, TurnSeed};
+use crate::{anthropic, common};
+
+/// A request, taken out of its session.
+#[derive(Clone)]
+pub struct Request {
+    pub body: Vec<u8>,
+    pub digest: String,
+    pub receipt: Receipt,
+    pub messages: Vec<Message>,
+    pub shown: Vec<Value>,
+    pub tools: Vec<Value>,
+    pub appended: Vec<Entry>,
+    pub tokens: usize,
+    pub compacted: bool,
+}
+
+impl From<Built<'_>> for Request {
+    fn from(built: Built<'_>) -> Self {
+        let stats = built.stats();
+        let messages: Vec<Message> = built.messages().cloned().collect();
+        assert_eq!(stats.message_count, messages.len());
+        Self {
+            body: built.body().to_vec(),
+            digest: built.digest().to_owned(),
+            receipt: built.receipt(),
+            shown: messages.iter().map(openai::shown).collect(),
+            messages,
+            tools: built.tools().to_vec(),
+            appended: built.entries_to_append().cloned().collect(),
+            tokens: stats.input_tokens,
+            compacted: built.compacted(),
+        }
+    }
+}
+
+/// Holds a request against every promise. `last` is the one that was recorded before it.
+pub fn check_request(
+    how: &How,
+    view: &View,
+    request: &Request,
+    seed: &TurnSeed,
+    last: Option<&Request>,
+) {
+    check_limits(how, request);
+    check_digest(request);
+    match how.wire {
+        Wire::OpenAi => {
+            let body: Value = serde_json::from_slice(&request.body).unwrap();
+            common::check_pairs("story", body["messages"].as_array().unwrap());
+        }
+        Wire::Anthropic => anthropic::check_body(&request.body),
+    }
+    check_account(how, view, request);
+    check_pins(view, request);
+    check_prefix(request, last);
+    check_input(request, seed);
+}
+
+/// The only error that a valid log can lead to.
+pub fn check_error(how: &How, error: &ContextError) {
+    let ContextError::Overflow(overflow) = error else {
+        panic!("{error}");
+    };
+    assert!(overflow.needed > overflow.limit, "{overflow}");
+    let parts: usize = overflow.parts.iter().map(|(_, size)| size).sum();
+    // What a provider counted stands for the parts that it counted.
+    assert!(parts == overflow.needed || !how.exact, "{overflow}");
+}
+
+/// Never over: by a count of its own.
+fn check_limits(how: &How, request: &Request) {
+    let config = &how.config;
+    let budget = &request.receipt.budget;
+    let limit = config.max_input_tokens - config.reserved_output;
+    assert!(budget.used <= limit, "{} of {limit}", budget.used);
+    assert_eq!(budget.used, request.tokens);
+    assert_eq!(
+        budget.used + budget.free + budget.reserved,
+        config.max_input_tokens
+    );
+    assert!(config.max_bytes.is_none_or(|max| request.body.len() <= max));
+    let most = config.max_history_messages.unwrap_or(usize::MAX);
+    assert!(request.messages.len() <= most);
+    if how.exact && how.wire == Wire::OpenAi {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let counted = common::count_body(&body);
+        if request.messages.iter().all(is_text) {
+            assert_eq!(counted, budget.used);
+        } else {
+            assert!(counted <= budget.used, "{counted} > {}", budget.used);
+        }
+    }
+}
+
+fn is_text(message: &Message) -> bool {
+    match &message.content {
+        Content::Parts(parts) => parts.iter().all(|p| matches!(p, Part::Text { .. })),
+        Content::Null | Content::Text(_) => true,
+    }
+}
+
+fn check_digest(request: &Request) {
+    let hash = Sha256::digest(&request.body);
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(request.digest, format!("sha256:{hex}"));
+    assert_eq!(request.digest, request.receipt.digest);
+}
+
+/// Nothing hidden: each piece of content is an item or left out, once, and the prices add up.
+fn check_account(how: &How, view: &View, request: &Request) {
+    let Receipt {
+        items,
+        tools,
+        excluded,
+        budget,
+        ..
+    } = &request.receipt;
+    let mut index = 0;
+    for (at, item) in items.iter().enumerate() {
+        let section = item.origin.starts_with("section:");
+        assert!(item.index == index || (section && at > 0 && item.index + 1 == index));
+        index = item.index + 1;
+        assert_eq!(item.role, request.messages[item.index].role.as_str());
+        if let Some(position) = item.position {
+            assert_eq!(item.origin, format!("entry:{}", view.log()[position].id));
+        }
+    }
+    assert_eq!(index, request.messages.len());
+    assert_eq!(tools.len(), request.tools.len());
+    if how.exact {
+        let items: usize = items.iter().map(|item| item.tokens).sum();
+        let tools: usize = tools.iter().map(|tool| tool.tokens).sum();
+        assert_eq!(
+            3 + items + tools,
+            budget.used,
+            "{items} items, {tools} tools"
+        );
+    }
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    let shown = items.iter().filter_map(|item| item.position);
+    for position in shown.chain(excluded.iter().map(|out| out.position)) {
+        *seen.entry(position).or_default() += 1;
+    }
+    let mut repeated: HashMap<usize, usize> = HashMap::new();
+    for &position in view.duplicates() {
+        *repeated.entry(position).or_default() += 1;
+    }
+    for (position, entry) in view.log().iter().enumerate() {
+        let times = seen.get(&position).copied().unwrap_or_default();
+        let again = repeated.get(&position).copied().unwrap_or_default();
+        if is_content(&entry.payload) {
+            assert_eq!(times, 1 + again, "entry {position}: {:?}", entry.payload);
+        } else {
+            assert!(times <= 1 + again, "entry {position}: {:?}", entry.payload);
+        }
+    }
+    let made = |rule: Rule| {
+        items
+            .iter()
+            .filter(|item| item.rule == rule && item.position.is_none())
+            .count()
+    };
+    let answers = request
+        .messages
+        .iter()
+        .filter(|m| m.role == Role::Tool && m.text() == "[no result: the call was interrupted]");
+    assert!(made(Rule::Repaired) <= answers.count());
+    for out in excluded {
+        let kept = [
+            Rule::Kept,
+            Rule::Pinned,
+            Rule::Truncated,
+            Rule::Masked,
+            Rule::Summary,
+            Rule::Repaired,
+        ];
+        assert!(!kept.contains(&out.rule), "{out:?}");
+    }
+}
+
+/// Whether the entry says something to a model by itself.
+fn is_content(payload: &Payload) -> bool {
+    match payload {
+        Payload::Message { .. }
+        | Payload::Injection(_)
+        | Payload::BranchSummary(_)
+        | Payload::Hints { .. }
+        | Payload::RuntimeInit { .. } => true,
+        Payload::CompactionSummary(compaction) => !compaction.summary.is_empty(),
+        Payload::Sections { sections } => sections
+            .iter()
+            .any(|s| s.stability == Stability::Volatile && !s.text.trim().is_empty()),
+        _ => false,
+    }
+}
+
+/// Pinned stays, verbatim. Which entries are pinned is worked out here, where the log only grows.
+fn check_pins(view: &View, request: &Request) {
+    let log = view.log();
+    let grows =
+        log.iter()
+            .enumerate()
+            .all(|(at, entry)| match (&entry.payload, &entry.parent_id) {
+                (Payload::Revert(_), _) => false,
+                (_, Some(parent)) => at == 0 || log[at - 1].id == *parent,
+                (_, None) => true,
+            });
+    if !grows {
+        return;
+    }
+    let mut pinned = HashMap::new();
+    for (at, entry) in log.iter().enumerate() {
+        match &entry.payload {
+            Payload::Message { message } => {
+                pinned.insert(at, message.pin);
+            }
+            Payload::Pin(target) => {
+                pinned.insert(view.position(&target.entry_id).unwrap(), true);
+            }
+            Payload::Unpin(target) => {
+                pinned.insert(view.position(&target.entry_id).unwrap(), false);
+            }
+            _ => {}
+        }
+    }
+    let pinned = pinned.into_iter().filter_map(|(at, pin)| pin.then_some(at));
+    for position in pinned {
+        let Payload::Message { message } = &log[position].payload else {
+            continue;
+        };
+        let Receipt {
+            items, excluded, ..
+        } = &request.receipt;
+        match items.iter().find(|item| item.position == Some(position)) {
+            Some(item) if item.rule == Rule::Redacted => {}
+            Some(item) => {
+                let shown = &request.messages[item.index];
+                assert_eq!(shown.role, message.role);
+                // Calls may have been repaired, and with them a blank text beside them.
+                if message.tool_calls.is_empty() || item.rule == Rule::Pinned {
+                    assert_eq!(shown.content, message.content, "pin {position}");
+                    assert_eq!(shown.tool_calls, message.tool_calls, "pin {position}");
+                }
+                assert!(
+                    matches!(item.rule, Rule::Pinned | Rule::Repaired),
+                    "pin {position}: {item:?}"
+                );
+            }
+            None => {
+                let out = excluded
+                    .iter()
+                    .find(|out| out.position == position)
+                    .unwrap();
+                let excused = match out.rule {
+                    Rule::Orphan => message.role == Role::Tool,
+                    Rule::Duplicate => message.role == Role::Tool || !message.tool_calls.is_empty(),
+                    Rule::Empty => message.is_empty(),
+                    Rule::Filtered => !message.include_in_context,
+                    Rule::Redacted => true,
+                    _ => false,
+                };
+                assert!(excused, "pin {position} is gone: {out:?} {message:?}");
+            }
+        }
+    }
+}
+
+/// What is shared with the last request, found by comparing the two.
+fn check_prefix(request: &Request, last: Option<&Request>) {
+    let same_tools = last.is_some_and(|last| last.tools == request.tools);
+    let cache = &request.receipt.cache;
+    let Some(last) = last.filter(|_| same_tools) else {
+        assert_eq!(cache.shared_prefix_tokens, 0);
+        return;
+    };
+    let both = request.shown.iter().zip(&last.shown);
+    let same = both.take_while(|(a, b)| a == b).count();
+    let items = request.receipt.items.iter();
+    let tools = request.receipt.tools.iter();
+    let shared = 3
+        + tools.map(|tool| tool.tokens).sum::<usize>()
+        + items
+            .filter(|item| item.index < same)
+            .map(|item| item.tokens)
+            .sum::<usize>();
+    assert_eq!(cache.shared_prefix_tokens, shared, "{same} messages");
+    let grew = same == last.shown.len();
+    assert_eq!(cache.first_change.is_none(), grew, "{cache:?}");
+}
+
+/// What the user just said is in the request.
+fn check_input(request: &Request, seed: &TurnSeed) {
+    let user = seed.messages.iter().rev().find(|m| m.role == Role::User);
+    if let Some(user) = user.filter(|m| m.include_in_context && !m.is_empty()) {
+        let wanted = openai::shown(user);
+        assert!(request.shown.contains(&wanted), "the input is not there");
+    }
+}
