@@ -152,8 +152,7 @@ pub(super) fn shared_prefix(session: &Session) -> usize {
     if !cache.compared || !cache.tools_same {
         return 0;
     }
-    let items = &session.weave.items[..cache.items];
-    count::REQUEST + session.tool_tokens + items.iter().map(|item| item.piece.tokens).sum::<usize>()
+    count::REQUEST + session.tool_tokens + cache.tokens
 }
 
 fn items(session: &Session) -> Vec<ItemReceipt> {

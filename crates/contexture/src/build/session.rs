@@ -69,8 +69,9 @@ pub struct Session {
 /// What this request shares with the one before it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cache {
-    /// How many items both begin with.
+    /// How many items both begin with, and their tokens.
     pub items: usize,
+    pub tokens: usize,
     /// Whether there was a request before.
     pub compared: bool,
     /// The first thing that changed.
@@ -248,6 +249,8 @@ impl Session {
         }
         if item < self.cache.items {
             self.cache.items = item;
+            let shared = &self.weave.items[..item];
+            self.cache.tokens = shared.iter().map(|i| i.piece.tokens).sum();
             self.cache.first_change = Some(match self.weave.items.get(item) {
                 Some(item) => self.origin(item),
                 None => "end".to_owned(),
@@ -261,6 +264,7 @@ impl Session {
         let items = self.weave.items.len();
         self.cache = Cache {
             items,
+            tokens: self.weave.tokens,
             compared: true,
             first_change: None,
             tools_same: true,
