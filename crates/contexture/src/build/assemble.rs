@@ -69,7 +69,7 @@ impl Body {
             Wire::OpenAi => self.write_openai(head, tools, items),
             Wire::Anthropic => {
                 self.clear();
-                let messages: Vec<_> = items.iter().map(|item| &item.piece.message).collect();
+                let messages: Vec<_> = items.iter().map(|item| &*item.piece.message).collect();
                 let head = anthropic::Head {
                     model: head.model.as_deref(),
                     max_tokens: head.max_tokens,
@@ -88,7 +88,10 @@ impl Body {
             self.bytes
                 .truncate(self.ends.last().copied().unwrap_or(self.head));
         }
-        for item in &items[self.ends.len()..] {
+        let new = &items[self.ends.len()..];
+        let longer: usize = new.iter().map(|item| item.piece.wire.len() + 1).sum();
+        self.bytes.reserve(longer + CLOSE.len());
+        for item in new {
             if !self.ends.is_empty() {
                 self.bytes.push(b',');
             }

@@ -51,7 +51,7 @@ impl<'a> Built<'a> {
             .weave
             .items
             .iter()
-            .map(|item| &item.piece.message)
+            .map(|item| &*item.piece.message)
     }
 
     /// The tools, in the caller's order.

@@ -10,8 +10,9 @@ use super::item::{Item, Piece};
 /// undoing it finds the last request again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cache {
-    /// How many items both begin with.
+    /// How many items both begin with, and their tokens.
     pub items: usize,
+    pub tokens: usize,
     /// The last request's items behind those, its first at the end.
     lost: Vec<Arc<Piece>>,
     /// Its tools; none when there was no request.
@@ -19,10 +20,11 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// A request of `items` items and these tools went out.
-    pub fn sent(items: usize, tools: &Arc<Vec<Value>>) -> Self {
+    /// A request of `items` items, with so many tokens, and these tools went out.
+    pub fn sent(items: usize, tokens: usize, tools: &Arc<Vec<Value>>) -> Self {
         Self {
             items,
+            tokens,
             lost: Vec::new(),
             tools: Some(Arc::clone(tools)),
         }
@@ -31,7 +33,10 @@ impl Cache {
     /// The items changed from `from` on; these are what they were.
     pub fn lose<'a>(&mut self, from: usize, old: impl DoubleEndedIterator<Item = &'a Arc<Piece>>) {
         if from < self.items {
-            self.lost.extend(old.rev().cloned());
+            for piece in old.rev() {
+                self.tokens -= piece.tokens;
+                self.lost.push(Arc::clone(piece));
+            }
             self.items = from;
         }
     }
@@ -41,6 +46,7 @@ impl Cache {
         while let Some(lost) = self.lost.last()
             && items.get(self.items).is_some_and(|i| i.piece.same(lost))
         {
+            self.tokens += lost.tokens;
             self.lost.pop();
             self.items += 1;
         }

@@ -1,12 +1,13 @@
 //! What a request is made of, priced.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::message::{anthropic, openai};
 use crate::tokens::{Tokenizer, count};
-use crate::{Message, Role};
+use crate::{Entry, Message, Payload, Role};
 
 /// The form in which the request goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,12 +78,35 @@ impl Rule {
 /// A message with its price. Shared: the same piece stands in many requests.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    pub message: Message,
+    pub message: Shown,
     pub tokens: usize,
     /// What it adds to the body, separator included; a bound where the form merges messages.
     pub bytes: usize,
     /// Its form on the wire, where that does not depend on its neighbours.
     pub wire: Vec<u8>,
+}
+
+/// The message of a piece. Most are shown as they were logged, and then there is no copy.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    /// The message of this entry.
+    Logged(Arc<Entry>),
+    /// A message that the build made, or changed.
+    Made(Message),
+}
+
+impl Deref for Shown {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        match self {
+            Self::Made(message) => message,
+            Self::Logged(entry) => match &entry.payload {
+                Payload::Message { message } => message,
+                other => unreachable!("a {} is no message", other.type_name()),
+            },
+        }
+    }
 }
 
 /// What a piece is to the request.
@@ -143,7 +167,7 @@ impl Item {
 
 impl Piece {
     pub(crate) fn same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
-        Arc::ptr_eq(self, other) || self.message == other.message
+        Arc::ptr_eq(self, other) || *self.message == *other.message
     }
 }
 
@@ -155,11 +179,19 @@ pub(crate) struct Pricing {
 }
 
 impl Pricing {
+    /// The piece of a message that the build made.
     pub(crate) fn piece(&self, message: Message) -> Arc<Piece> {
+        self.priced(Shown::Made(message))
+    }
+
+    pub(crate) fn priced(&self, message: Shown) -> Arc<Piece> {
         let tokens = count::message(self.tokenizer.as_ref(), &message);
         let mut wire = Vec::new();
         let bytes = match self.wire {
             Wire::OpenAi => {
+                // Room for the frame and a few escapes: a text rarely has to move as it is written.
+                let text = message.text().len();
+                wire.reserve(text + text / 16 + 128);
                 openai::write(&message, &mut wire);
                 wire.len() + 1
             }

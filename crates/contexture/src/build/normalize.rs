@@ -4,12 +4,13 @@
 //! gets a stable `aborted` result; a result that comes late moves to its call; one without a call is
 //! left out, with a reason. Nothing here looks at the budget.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::dedupe;
 use super::fit;
-use super::item::{Item, Kind, Piece, Pricing, Rule, Source};
+use super::item::{Item, Kind, Piece, Pricing, Rule, Shown, Source};
 use super::marks;
 use crate::entry::{Live, Payload};
 use crate::prompt::{self, Stability, Template};
@@ -417,7 +418,12 @@ fn piece_of(
             } else {
                 rule
             };
-            let piece = pricing.piece(shown.into_owned());
+            let made = match shown {
+                Cow::Owned(made) => Some(made),
+                Cow::Borrowed(_) => None,
+            };
+            let logged = || Shown::Logged(Arc::clone(live.entry));
+            let piece = pricing.priced(made.or(repaired).map_or_else(logged, Shown::Made));
             pieces.insert((live.position, variant), (Arc::clone(&piece), rule));
             (piece, rule)
         }

@@ -151,8 +151,7 @@ pub(super) fn shared_prefix(session: &Session) -> usize {
     if !session.cache.has_tools(&session.tools) {
         return 0;
     }
-    let items = &session.weave.items[..session.cache.items];
-    count::REQUEST + session.tool_tokens + items.iter().map(|item| item.piece.tokens).sum::<usize>()
+    count::REQUEST + session.tool_tokens + session.cache.tokens
 }
 
 fn items(session: &Session) -> Vec<ItemReceipt> {

@@ -259,7 +259,7 @@ impl Session {
             // What was counted before still stands at the front.
             None => self.anchored(),
         };
-        self.cache = Cache::sent(items, &self.tools);
+        self.cache = Cache::sent(items, self.weave.tokens, &self.tools);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use super::{Compactor, Span, SpanItem};
-use crate::{EntryId, Message, Role};
+use crate::{EntryId, Message, Role, ToolCall};
 
 /// A summary without a model: the same span gives the same text, anywhere.
 ///
@@ -51,13 +51,14 @@ impl Compactor for Extract {
             let mut kept = Vec::new();
             // The newest first: it is what the work goes on from.
             for line in lines.iter().rev().filter(|line| line.heading == heading) {
-                let cost = span.tokenizer.count(&line.text) + 1;
+                let line = line.text();
+                let cost = span.tokenizer.count(&line) + 1;
                 if cost > allowed {
                     break;
                 }
                 allowed -= cost;
                 room -= cost;
-                kept.push(line.text.as_str());
+                kept.push(line);
             }
             if !kept.is_empty() {
                 kept.reverse();
@@ -74,13 +75,24 @@ impl Compactor for Extract {
     }
 }
 
-struct Line {
+/// A line of the summary, written out only when there may be room for it: of a long span, most
+/// lines have none.
+struct Line<'a> {
     heading: Heading,
-    text: String,
+    what: What<'a>,
 }
 
-fn lines(items: &[SpanItem<'_>]) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+enum What<'a> {
+    /// So many characters of what a message says.
+    Words(&'a SpanItem<'a>, usize),
+    /// A call, and its result once that is found.
+    Call(&'a EntryId, &'a ToolCall, Option<&'a Message>),
+    /// A line of an earlier summary, as it was.
+    Line(String),
+}
+
+fn lines<'a>(items: &'a [SpanItem<'a>]) -> Vec<Line<'a>> {
+    let mut lines: Vec<Line<'a>> = Vec::new();
     // Where the line of a call stands that waits for its outcome, by call id.
     let mut waiting: HashMap<&str, usize> = HashMap::new();
     for item in items {
@@ -90,52 +102,58 @@ fn lines(items: &[SpanItem<'_>]) -> Vec<Line> {
             continue;
         }
         match message.role {
-            Role::User => {
-                lines.push(Line::new(
-                    Heading::Requests,
-                    item.id,
-                    &one_line(&message.text(), 300),
-                ));
-            }
+            Role::User => lines.push(Line::new(Heading::Requests, What::Words(item, 300))),
             Role::Assistant => {
-                let said = one_line(&message.text(), 200);
-                if !said.is_empty() {
-                    lines.push(Line::new(Heading::Said, item.id, &said));
+                if !message.text().trim().is_empty() {
+                    lines.push(Line::new(Heading::Said, What::Words(item, 200)));
                 }
+                let heading = if item.is_open {
+                    Heading::Open
+                } else {
+                    Heading::Calls
+                };
                 for call in &message.tool_calls {
-                    let heading = if item.is_open {
-                        Heading::Open
-                    } else {
-                        Heading::Calls
-                    };
-                    let what = format!("{}({})", call.name, one_line(&call.arguments, 120));
                     waiting.insert(&call.id, lines.len());
-                    lines.push(Line::new(heading, item.id, &what));
+                    lines.push(Line::new(heading, What::Call(item.id, call, None)));
                 }
             }
             Role::Tool => {
                 let id = message.tool_call_id.as_deref().unwrap_or_default();
-                if let Some(line) = waiting.remove(id) {
-                    lines[line].text.push_str(&outcome(message));
+                if let Some(line) = waiting.remove(id)
+                    && let What::Call(_, _, result) = &mut lines[line].what
+                {
+                    *result = Some(message);
                 }
             }
             Role::System | Role::Developer => {
-                lines.push(Line::new(
-                    Heading::Said,
-                    item.id,
-                    &one_line(&message.text(), 200),
-                ));
+                lines.push(Line::new(Heading::Said, What::Words(item, 200)));
             }
         }
     }
     lines
 }
 
-impl Line {
-    fn new(heading: Heading, id: &EntryId, what: &str) -> Self {
-        Self {
-            heading,
-            text: format!("- [{id}] {what}"),
+impl<'a> Line<'a> {
+    fn new(heading: Heading, what: What<'a>) -> Self {
+        Self { heading, what }
+    }
+
+    fn text(&self) -> String {
+        match &self.what {
+            What::Words(item, longest) => {
+                format!(
+                    "- [{}] {}",
+                    item.id,
+                    one_line(&item.message.text(), *longest)
+                )
+            }
+            What::Call(id, call, result) => format!(
+                "- [{id}] {}({}){}",
+                call.name,
+                one_line(&call.arguments, 120),
+                result.map(outcome).unwrap_or_default()
+            ),
+            What::Line(line) => line.clone(),
         }
     }
 }
@@ -158,7 +176,7 @@ fn outcome(result: &Message) -> String {
 }
 
 /// The lines of a summary that goes into a new one. Ours keep their headings.
-fn earlier(summary: &str) -> Vec<Line> {
+fn earlier(summary: &str) -> Vec<Line<'static>> {
     let mut heading = Heading::Earlier;
     let mut lines = Vec::new();
     for line in summary
@@ -180,10 +198,7 @@ fn earlier(summary: &str) -> Vec<Line> {
             } else {
                 format!("- {line}")
             };
-            lines.push(Line {
-                heading,
-                text: clip(&text, 400),
-            });
+            lines.push(Line::new(heading, What::Line(clip(&text, 400))));
         }
     }
     lines

@@ -4,6 +4,9 @@ use super::SpanItem;
 use crate::Role;
 use crate::tokens::Tokenizer;
 
+/// What it costs to name one more.
+const SEPARATOR: usize = 2;
+
 /// What a summary of these messages must name: the paths and ids last worked with, and the tools
 /// whose calls are still open.
 ///
@@ -13,12 +16,17 @@ pub fn probes(items: &[SpanItem<'_>], max_tokens: usize, tokenizer: &dyn Tokeniz
     let mut seen = HashSet::new();
     let mut probes = Vec::new();
     let mut room = max_tokens;
+    // Whether there may be room for another.
     let mut take = |probe: &str| {
-        let cost = tokenizer.count(probe) + 2;
-        if cost <= room && seen.insert(probe.to_owned()) {
-            room -= cost;
-            probes.push(probe.to_owned());
+        if !seen.contains(probe) {
+            let cost = tokenizer.count(probe) + SEPARATOR;
+            if cost <= room {
+                room -= cost;
+                seen.insert(probe.to_owned());
+                probes.push(probe.to_owned());
+            }
         }
+        room > SEPARATOR
     };
     for item in items.iter().filter(|item| item.is_open) {
         for call in &item.message.tool_calls {
@@ -26,11 +34,15 @@ pub fn probes(items: &[SpanItem<'_>], max_tokens: usize, tokenizer: &dyn Tokeniz
         }
     }
     for item in items.iter().rev() {
+        let mut more = true;
         if item.message.role == Role::User {
-            names(&item.message.text()).for_each(&mut take);
+            more &= names(&item.message.text()).all(&mut take);
         }
         for call in &item.message.tool_calls {
-            names(&call.arguments).for_each(&mut take);
+            more &= names(&call.arguments).all(&mut take);
+        }
+        if !more {
+            break;
         }
     }
     probes
