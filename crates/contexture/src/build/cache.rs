@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::item::{Item, Piece};
+use crate::prompt::Section;
 
 /// What this request shares with the last one that went out.
 ///
@@ -17,17 +18,36 @@ pub(super) struct Cache {
     lost: Vec<Arc<Piece>>,
     /// Its tools; none when there was no request.
     tools: Option<Arc<Vec<Value>>>,
+    /// Its stable sections.
+    sections: Vec<Section>,
 }
 
 impl Cache {
-    /// A request of `items` items, with so many tokens, and these tools went out.
-    pub fn sent(items: usize, tokens: usize, tools: &Arc<Vec<Value>>) -> Self {
+    /// A request of `items` items, with so many tokens, and these tools and sections went out.
+    pub fn sent(
+        items: usize,
+        tokens: usize,
+        tools: &Arc<Vec<Value>>,
+        sections: &[Section],
+    ) -> Self {
         Self {
             items,
             tokens,
             lost: Vec::new(),
             tools: Some(Arc::clone(tools)),
+            sections: sections.to_vec(),
         }
+    }
+
+    /// The name of the first stable section that is not what it was.
+    pub fn lost_section<'a>(&'a self, sections: &'a [Section]) -> Option<&'a str> {
+        let same = sections
+            .iter()
+            .zip(&self.sections)
+            .take_while(|(now, sent)| now.name == sent.name && now.text == sent.text)
+            .count();
+        let first = sections.get(same).or_else(|| self.sections.get(same));
+        first.map(|section| section.name.as_str())
     }
 
     /// The items changed from `from` on; these are what they were.

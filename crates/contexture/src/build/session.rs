@@ -259,7 +259,12 @@ impl Session {
             // What was counted before still stands at the front.
             None => self.anchored(),
         };
-        self.cache = Cache::sent(items, self.weave.tokens, &self.tools);
+        self.cache = Cache::sent(
+            items,
+            self.weave.tokens,
+            &self.tools,
+            self.view.sections(),
+        );
         Ok(())
     }
 
@@ -298,12 +303,19 @@ impl Session {
         if self.cache.lost_tools(&self.tools) {
             return Some("tools".to_owned());
         }
-        self.cache
-            .lost_items()
-            .then(|| match self.weave.items.get(self.cache.items) {
-                Some(item) => self.origin(item),
-                None => "end".to_owned(),
-            })
+        if !self.cache.lost_items() {
+            return None;
+        }
+        // The stable sections are one message, the first.
+        if self.cache.items == 0
+            && let Some(name) = self.cache.lost_section(self.view.sections())
+        {
+            return Some(format!("section:{name}"));
+        }
+        Some(match self.weave.items.get(self.cache.items) {
+            Some(item) => self.origin(item),
+            None => "end".to_owned(),
+        })
     }
 
     pub(super) fn framing(&self) -> usize {
