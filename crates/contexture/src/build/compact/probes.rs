@@ -7,6 +7,9 @@ use crate::tokens::Tokenizer;
 /// What it costs to name one more.
 const SEPARATOR: usize = 2;
 
+/// How many names may find no room before no older one is looked for.
+const MISSES: usize = 16;
+
 /// What a summary of these messages must name: the paths and ids last worked with, and the tools
 /// whose calls are still open.
 ///
@@ -16,7 +19,8 @@ pub fn probes(items: &[SpanItem<'_>], max_tokens: usize, tokenizer: &dyn Tokeniz
     let mut seen = HashSet::new();
     let mut probes = Vec::new();
     let mut room = max_tokens;
-    // Whether there may be room for another.
+    let mut misses = 0;
+    // Whether it is worth looking for another.
     let mut take = |probe: &str| {
         if !seen.contains(probe) {
             let cost = tokenizer.count(probe) + SEPARATOR;
@@ -24,9 +28,11 @@ pub fn probes(items: &[SpanItem<'_>], max_tokens: usize, tokenizer: &dyn Tokeniz
                 room -= cost;
                 seen.insert(probe.to_owned());
                 probes.push(probe.to_owned());
+            } else {
+                misses += 1;
             }
         }
-        room > SEPARATOR
+        misses < MISSES
     };
     for item in items.iter().filter(|item| item.is_open) {
         for call in &item.message.tool_calls {
