@@ -167,7 +167,7 @@ impl Item {
 
 impl Piece {
     pub(crate) fn same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
-        Arc::ptr_eq(self, other) || *self.message == *other.message
+        Arc::ptr_eq(self, other) || self.message.shows_same(&other.message)
     }
 }
 

@@ -259,12 +259,7 @@ impl Session {
             // What was counted before still stands at the front.
             None => self.anchored(),
         };
-        self.cache = Cache::sent(
-            items,
-            self.weave.tokens,
-            &self.tools,
-            self.view.sections(),
-        );
+        self.cache = Cache::sent(items, self.weave.tokens, &self.tools, self.view.sections());
         Ok(())
     }
 

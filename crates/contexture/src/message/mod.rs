@@ -138,6 +138,30 @@ impl Message {
     }
 }
 
+impl Message {
+    /// Whether a model is shown the same: all but what is ours alone.
+    pub(crate) fn shows_same(&self, other: &Self) -> bool {
+        // Destructured, so that a new field forces a decision here.
+        let Self {
+            role,
+            content,
+            tool_calls,
+            tool_call_id,
+            name,
+            id: _,
+            include_in_context: _,
+            pin: _,
+            extra,
+        } = self;
+        *role == other.role
+            && *content == other.content
+            && *tool_calls == other.tool_calls
+            && *tool_call_id == other.tool_call_id
+            && *name == other.name
+            && *extra == other.extra
+    }
+}
+
 impl Serialize for Message {
     /// The canonical form, with our own fields where they differ from the default.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -134,6 +134,12 @@ impl<'a> Case<'a> {
                         .sum::<usize>()
             })
             .sum();
+        // So has a last message that is the model's.
+        let last = self
+            .messages
+            .last()
+            .filter(|m| m.role.as_str() == "assistant");
+        let marks = marks + last.map_or(0, |m| count_message(&wire(m)).min(60));
         3 + system.map(|m| count_message(&wire(m))).sum::<usize>()
             + user.map_or(0, |m| count_message(&wire(m)))
             + marks
