@@ -1065,19 +1065,19 @@ fn a_broken_compactor_falls_to_the_next_rung() {
 
 #[test]
 fn a_lone_summary_is_not_summarised_again() {
-    let s = Scenario::new(4_000)
-        .system(&long("You", 1_700))
-        .user(&long("Pinned", 1_700))
+    let s = Scenario::new(600)
+        .system(&long("You", 230))
+        .user(&long("Pinned", 230))
         .pin("e1");
     let s = tasks(s, 4).user("Go on").build();
     assert!(
-        s.receipt().budget.used > 4_000 * 85 / 100,
+        s.receipt().budget.used > 600 * 85 / 100,
         "over the trigger for good"
     );
     assert_snapshot!(s.shape(), @r#"
-    00 system kept 1706 "You word word word word word word word word word word word word word wo…
-    01 user pinned 1706 "Pinned word word word word word word word word word word word word word…
-    02 user summary 128 "<summary>Asked:\n- [e3] Fix src/file_0.rs\n- [e5] Fix src/file_1.rs\n- …
+    00 system kept 236 "You word word word word word word word word word word word word word wo…
+    01 user pinned 236 "Pinned word word word word word word word word word word word word word…
+    02 user summary 66 "<summary>Names: src/file_3.rs, src/file_2.rs\n</summary>"
     03 user kept 7 "Go on"
     -- summarised e3 … e10 (8)
     "#);
