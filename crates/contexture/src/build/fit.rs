@@ -21,11 +21,7 @@ pub(crate) fn shown<'a>(
     entry: &str,
 ) -> (Cow<'a, Message>, Rule) {
     if live.redacted {
-        let content = Content::Text(marks::REDACTED.to_owned());
-        let redacted = Message {
-            content,
-            ..message.clone()
-        };
+        let redacted = message.saying(marks::REDACTED);
         return (Cow::Owned(redacted), Rule::Redacted);
     }
     match live.mask {
@@ -42,11 +38,7 @@ pub(crate) fn shown<'a>(
 
 /// A tool result with nothing left but a mark.
 pub(crate) fn masked(message: &Message, entry: &str) -> Message {
-    let mark = marks::masked(message.text().len(), entry);
-    Message {
-        content: Content::Text(mark),
-        ..message.clone()
-    }
+    message.saying(marks::masked(message.text().len(), entry))
 }
 
 /// The message with about `keep` bytes of its texts; nothing when it has no more than that.

@@ -28,6 +28,8 @@ pub(crate) struct Weave {
     pub tokens: usize,
     pub bytes: usize,
     groups: Vec<Group>,
+    /// Whether the items end with the last group, and its open calls have no placeholders yet.
+    growing: bool,
     /// Unanswered calls by id: the groups that wait for them, the latest last.
     pending: HashMap<String, Vec<usize>>,
     units: usize,
@@ -92,6 +94,7 @@ impl Weave {
         for next in live {
             weave.push(view, next, pricing, pieces)?;
         }
+        weave.settle(pricing);
         weave.touched = None;
         Ok(weave)
     }
@@ -111,6 +114,9 @@ impl Weave {
             redacted,
             ..
         } = live;
+        if !self.goes_on(entry) {
+            self.settle(pricing);
+        }
         match &entry.payload {
             Payload::Message { message } => {
                 self.push_message(view, live, message, pricing, pieces);
@@ -227,33 +233,19 @@ impl Weave {
         };
         self.push_item(piece, Source::Entry(position), rule, kind, live.pinned);
         if kind == Kind::Call {
-            self.open_group(position, pricing);
+            self.open_group(position);
         }
     }
 
-    /// Every call has an answer from the start: placeholders that results replace as they come.
-    fn open_group(&mut self, position: usize, pricing: &Pricing) {
+    fn open_group(&mut self, position: usize) {
         let start = self.items.len() - 1;
-        let call = Arc::clone(&self.items[start].piece);
-        let waiting: Vec<String> = call
-            .message
-            .tool_calls
-            .iter()
-            .map(|c| c.id.clone())
-            .collect();
+        let calls = &self.items[start].piece.message.tool_calls;
+        let waiting: Vec<String> = calls.iter().map(|c| c.id.clone()).collect();
         for id in &waiting {
             self.pending
                 .entry(id.clone())
                 .or_default()
                 .push(self.groups.len());
-            let piece = pricing.piece(Message::tool_result(id, marks::ABORTED));
-            self.push_item(
-                piece,
-                Source::Aborted(position),
-                Rule::Repaired,
-                Kind::Result,
-                false,
-            );
         }
         self.groups.push(Group {
             start,
@@ -261,6 +253,36 @@ impl Weave {
             waiting,
             log_position: position,
         });
+        self.growing = true;
+    }
+
+    /// Whether the entry is a result for the group that the items end with.
+    fn goes_on(&self, entry: &Entry) -> bool {
+        let Payload::Message { message } = &entry.payload else {
+            return false;
+        };
+        let last = self.groups.len().checked_sub(1);
+        message.role == Role::Tool
+            && self
+                .answers(message)
+                .is_some_and(|(group, _)| Some(group) == last)
+    }
+
+    /// Gives every open call an answer: placeholders, which results that come later replace.
+    ///
+    /// Not before something else follows or the items are looked at: most results come at once.
+    pub(crate) fn settle(&mut self, pricing: &Pricing) {
+        if !std::mem::take(&mut self.growing) {
+            return;
+        }
+        let Some(group) = self.groups.last() else {
+            return;
+        };
+        let source = Source::Aborted(group.log_position);
+        for id in group.waiting.clone() {
+            let piece = pricing.piece(Message::tool_result(id, marks::ABORTED));
+            self.push_item(piece, source, Rule::Repaired, Kind::Result, false);
+        }
     }
 
     fn push_result(
@@ -296,7 +318,7 @@ impl Weave {
         let in_place = start + 1 + answered;
         let placeholder = in_place + slot;
         let group_end = in_place + 1 + self.groups[group].waiting.len();
-        let late = self.items.len() > group_end;
+        let late = !self.growing && self.items.len() > group_end;
         let (piece, mut rule) = if message.tool_call_id.as_deref() == Some(id.as_str()) {
             piece_of(live, message, pricing, pieces)
         } else {
@@ -324,9 +346,15 @@ impl Weave {
             unit,
             pinned: live.pinned,
         };
+        self.tokens += item.piece.tokens;
+        self.bytes += item.piece.bytes;
+        if self.growing {
+            self.items.push(item);
+            return;
+        }
         let removed = self.items.remove(placeholder);
-        self.tokens = self.tokens - removed.piece.tokens + item.piece.tokens;
-        self.bytes = self.bytes - removed.piece.bytes + item.piece.bytes;
+        self.tokens -= removed.piece.tokens;
+        self.bytes -= removed.piece.bytes;
         self.items.insert(in_place, item);
         self.touched = Some(Touched {
             at: in_place,

@@ -134,6 +134,8 @@ impl Session {
 
     /// Adds entries that were logged.
     pub fn append(&mut self, entries: impl IntoIterator<Item = Entry>) -> Result<(), ContextError> {
+        let entries = entries.into_iter();
+        self.view.reserve(entries.size_hint().0);
         for entry in entries {
             let sent = match &entry.payload {
                 Payload::Request(record) => Some(record.reported_input()),
@@ -219,6 +221,7 @@ impl Session {
     /// Weaves anew when the view changed behind the end, and finds out from where.
     pub(super) fn refresh(&mut self) -> Result<(), ContextError> {
         if !std::mem::take(&mut self.stale) {
+            self.weave.settle(&self.pricing);
             return Ok(());
         }
         let weave = Weave::of(&self.view, &self.pricing, &mut self.pieces)?;

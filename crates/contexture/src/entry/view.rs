@@ -154,6 +154,12 @@ impl View {
         }
     }
 
+    /// Makes room for so many more entries.
+    pub fn reserve(&mut self, more: usize) {
+        self.log.reserve(more);
+        self.index.reserve(more);
+    }
+
     /// Takes away every entry from log position `len` on.
     pub fn truncate(&mut self, len: usize) {
         for entry in self.log.drain(len..) {

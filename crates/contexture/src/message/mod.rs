@@ -99,6 +99,33 @@ impl Message {
         }
     }
 
+    /// The same message with another text, and none of its own content.
+    pub(crate) fn saying(&self, text: impl Into<String>) -> Self {
+        // Destructured, so that a new field forces a decision here.
+        let Self {
+            role,
+            content: _,
+            tool_calls,
+            tool_call_id,
+            name,
+            id,
+            include_in_context,
+            pin,
+            extra,
+        } = self;
+        Self {
+            role: *role,
+            content: Content::Text(text.into()),
+            tool_calls: tool_calls.clone(),
+            tool_call_id: tool_call_id.clone(),
+            name: name.clone(),
+            id: id.clone(),
+            include_in_context: *include_in_context,
+            pin: *pin,
+            extra: extra.clone(),
+        }
+    }
+
     /// All text of the message: its content's text parts, one after another.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         match &self.content {
