@@ -10,6 +10,7 @@ mod cache;
 pub mod compact;
 mod compose;
 mod config;
+mod cover;
 mod dedupe;
 mod fit;
 mod input;

@@ -3,6 +3,7 @@
 //! A log only grows. What undoes, hides or replaces something is an entry too, so the history in
 //! effect is a fold over the log, and every earlier history is the same fold over a shorter one.
 
+mod fold;
 mod id;
 mod payload;
 mod view;
@@ -10,13 +11,14 @@ mod view;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use fold::{Change, Gone};
+pub(crate) use fold::{add_tools, tool_name};
 pub use id::EntryId;
 pub use payload::{
     BranchSummary, Compaction, Injection, Mask, Payload, RequestRecord, SessionHeader, Target,
     ToolDelta, VERSION,
 };
-pub use view::{Change, Gone, Live, View};
-pub(crate) use view::{add_tools, tool_name};
+pub use view::{Live, View};
 
 use crate::json::{kind, object};
 use crate::{ContextError, Message};
