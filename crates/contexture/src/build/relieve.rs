@@ -39,10 +39,14 @@ impl Session {
             Some(compactor) if config.enable_compaction => Some(Arc::clone(compactor)),
             _ => None,
         };
-        // First with a tail that stays verbatim, then, if that is not enough, without.
-        for tail_tokens in [goal.tokens / 2, 0] {
+        // First with a tail that stays verbatim, then, if that is not enough, without, until there is
+        // nothing more to gain: what is left to do would be done by the next build, at the prefix's
+        // expense.
+        for tail_tokens in [goal.tokens / 2, 0, 0, 0] {
+            let entries = self.view.log().len();
             self.climb(&goal, tail_tokens, compactor.as_deref(), now)?;
-            if self.load().within(&trigger) {
+            let settled = tail_tokens == 0 && self.view.log().len() == entries;
+            if settled || self.load().within(&trigger) {
                 break;
             }
         }
