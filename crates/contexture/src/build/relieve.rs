@@ -166,13 +166,9 @@ impl Session {
                     || item.position().is_some_and(|p| self.view.is_current(p))
             })
             .collect();
-        for at in [
-            self.latest_user(),
-            items.iter().rposition(|i| i.kind == Kind::Call),
-        ] {
-            if let Some(at) = at {
-                floor[at] = true;
-            }
+        let last_call = items.iter().rposition(|i| i.kind == Kind::Call);
+        for at in [self.latest_user(), last_call].into_iter().flatten() {
+            floor[at] = true;
         }
         if let Some(last) = floor.last_mut() {
             *last = true;
