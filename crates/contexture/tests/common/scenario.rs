@@ -395,7 +395,10 @@ fn target(id: &str) -> Target {
 }
 
 fn map(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+    match value {
+        Value::Object(map) => map,
+        other => panic!("an object is wanted, not {other}"),
+    }
 }
 
 /// The beginning of a text, on one line, without ids that follow from a hash.
