@@ -774,7 +774,7 @@ fn custom_tools_come_and_go() {
     let native = json!({"type": "web_search"});
     let s = Scenario::new(1_000)
         .user("Go")
-        .specs(&[custom("a"), custom("b"), native.clone()])
+        .specs(&[custom("a"), custom("b"), native])
         .build();
     let s = s.specs(&[custom("b")]).build();
     assert_eq!(s.body()["tools"], json!([custom("b")]));
@@ -1020,7 +1020,9 @@ fn a_summary_is_a_record_and_no_instruction() {
 }
 
 /// A compactor that answers with whatever a broken model answers.
-struct Broken(fn(&Span<'_>) -> Result<String, String>);
+struct Broken(Summarise);
+
+type Summarise = fn(&Span<'_>) -> Result<String, String>;
 
 impl Compactor for Broken {
     fn name(&self) -> &str {
@@ -1034,11 +1036,11 @@ impl Compactor for Broken {
 
 #[test]
 fn a_broken_compactor_falls_to_the_next_rung() {
-    let told = |compactor: Option<fn(&Span<'_>) -> Result<String, String>>| {
-        let s = Scenario::new(4_000).compactor(compactor.map(|f| Arc::new(Broken(f)) as _));
+    let told = |summarise: Summarise| {
+        let s = Scenario::new(4_000).compactor(Some(Arc::new(Broken(summarise))));
         tasks(s, 24).user("Go on").build()
     };
-    let fails: [fn(&Span<'_>) -> Result<String, String>; 5] = [
+    let fails: [Summarise; 5] = [
         |_| Err("no connection".to_owned()),
         |_| Ok(String::new()),
         |_| Ok(" \n".to_owned()),
@@ -1046,7 +1048,7 @@ fn a_broken_compactor_falls_to_the_next_rung() {
         |_| Ok("I worked on some files.".to_owned()),
     ];
     for (n, fails) in fails.into_iter().enumerate() {
-        let s = told(Some(fails));
+        let s = told(fails);
         assert_eq!(s.appended(), ["compaction_summary"], "{n}");
         assert!(
             s.receipt().items.iter().all(|i| i.rule == Rule::Kept),
@@ -1059,7 +1061,7 @@ fn a_broken_compactor_falls_to_the_next_rung() {
         );
     }
     // One that names what it must is taken.
-    let s = told(Some(|span| Ok(span.probes.join(" "))));
+    let s = told(|span| Ok(span.probes.join(" ")));
     assert_eq!(s.receipt().items[0].rule, Rule::Summary);
 }
 

@@ -164,7 +164,9 @@ impl BuildInput {
 
     fn from_object(mut map: Map<String, Value>) -> Result<Self, ContextError> {
         if map.contains_key("role") || (map.contains_key("type") && map.contains_key("payload")) {
-            return Self::from_array(vec![Value::Object(map)]).map_err(|e| e.within("line 1"));
+            let mut input = Self::default();
+            let pushed = input.push_value(Value::Object(map));
+            return pushed.map(|()| input).map_err(|e| e.within("line 1"));
         }
         if map.contains_key("messages") {
             return Self::from_body(map);

@@ -397,7 +397,7 @@ fn target(id: &str) -> Target {
 fn map(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
-        other => panic!("not an object: {other}"),
+        other => panic!("an object is wanted, not {other}"),
     }
 }
 
