@@ -208,7 +208,6 @@ impl RequestRecord {
 
 impl Payload {
     /// Reads the payload of an entry of type `tag`.
-    #[expect(clippy::needless_pass_by_value, reason = "it goes into the payload")]
     pub fn read(tag: &str, payload: Value) -> Result<Self, ContextError> {
         let whole = Map::from_iter([
             ("type".to_owned(), tag.into()),
