@@ -158,8 +158,11 @@ impl BuildInput {
 
     fn push_message(&mut self, message: Message) {
         let parent = self.session_entries.last().map(|entry| entry.id.clone());
-        self.session_entries
-            .push(Entry::message(parent.as_ref(), "", message));
+        let mut entry = Entry::message(parent.as_ref(), "", message);
+        // Its id follows from the one before, but a transcript has no branches: the same message
+        // logged twice is the same entry.
+        entry.parent_id = None;
+        self.session_entries.push(entry);
     }
 
     fn from_object(mut map: Map<String, Value>) -> Result<Self, ContextError> {

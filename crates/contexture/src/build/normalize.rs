@@ -469,7 +469,8 @@ fn piece_of(
 /// A call's arguments must be a JSON object. What is none is wrapped into one, under a name that
 /// says what happened, so that nothing of it is lost.
 fn repaired_calls(message: &Message, entry: &str) -> Option<Message> {
-    let sound = |call: &ToolCall| !call.id.is_empty() && is_object(&call.arguments);
+    let sound =
+        |call: &ToolCall| !call.id.is_empty() && (call.is_custom() || is_object(&call.arguments));
     if message.tool_calls.iter().all(sound) {
         return None;
     }
@@ -477,6 +478,9 @@ fn repaired_calls(message: &Message, entry: &str) -> Option<Message> {
     for (i, call) in repaired.tool_calls.iter_mut().enumerate() {
         if call.id.is_empty() {
             call.id = format!("call_{}_{i}", entry.chars().take(8).collect::<String>());
+        }
+        if call.is_custom() {
+            continue;
         }
         if call.arguments.trim().is_empty() {
             call.arguments = "{}".to_owned();

@@ -262,8 +262,11 @@ impl Fold {
             } else {
                 self.marks[p].gone = Some(gone);
                 self.covered += usize::from(matches!(log[p].payload, Payload::Message { .. }));
-                if self.withheld.contains(&p) {
-                    self.withheld.insert(position);
+                // What is no longer shown may be brought in again.
+                if let Payload::Injection(injection) = &log[p].payload
+                    && let Some(fingerprint) = &injection.fingerprint
+                {
+                    self.fingerprints.remove(fingerprint);
                 }
             }
         }

@@ -130,20 +130,26 @@ fn read_part(value: Value) -> Result<Part, ContextError> {
 
 fn read_call(value: Value) -> Result<ToolCall, ContextError> {
     let mut map = object(value)?;
-    let mut function = match map.shift_remove("function") {
-        Some(value) => object(value).map_err(|e| e.within("function"))?,
+    let custom = map.get("type").is_some_and(|kind| kind == "custom");
+    let (place, field) = if custom {
+        ("custom", "input")
+    } else {
+        ("function", "arguments")
+    };
+    let mut function = match map.shift_remove(place) {
+        Some(value) => object(value).map_err(|e| e.within(place))?,
         None => {
             return Err(ContextError::invalid(
-                "function",
+                place,
                 "is missing",
                 "a call is `{\"id\":…,\"type\":\"function\",\"function\":{\"name\":…,\"arguments\":\"…\"}}`",
             ));
         }
     };
     let name = take_string(&mut function, "name")
-        .map_err(|e| e.within("function"))?
+        .map_err(|e| e.within(place))?
         .unwrap_or_default();
-    let arguments = match function.shift_remove("arguments") {
+    let arguments = match function.shift_remove(field) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text,
         // Some servers give the object itself.
@@ -387,18 +393,28 @@ impl Serialize for Call<'_> {
         for (key, value) in extra {
             map.serialize_entry(key, value)?;
         }
-        map.serialize_entry("function", &Function(name, arguments, function_extra))?;
+        let place = if self.0.is_custom() {
+            "custom"
+        } else {
+            "function"
+        };
+        let field = if self.0.is_custom() {
+            "input"
+        } else {
+            "arguments"
+        };
+        map.serialize_entry(place, &Function(name, (field, arguments), function_extra))?;
         map.end()
     }
 }
 
-struct Function<'a>(&'a str, &'a str, &'a Map<String, Value>);
+struct Function<'a>(&'a str, (&'a str, &'a str), &'a Map<String, Value>);
 
 impl Serialize for Function<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", self.0)?;
-        map.serialize_entry("arguments", self.1)?;
+        map.serialize_entry(self.1.0, self.1.1)?;
         for (key, value) in self.2 {
             map.serialize_entry(key, value)?;
         }

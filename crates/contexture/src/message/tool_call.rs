@@ -7,7 +7,8 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments, as JSON text. What a model wrote may be no JSON at all.
+    /// The arguments, as JSON text; what a model wrote may be no JSON at all. For a custom tool, its
+    /// input.
     pub arguments: String,
     /// Unknown fields of the call.
     pub extra: Map<String, Value>,
@@ -29,6 +30,11 @@ impl ToolCall {
             extra: Map::new(),
             function_extra: Map::new(),
         }
+    }
+
+    /// Whether it calls one of OpenAI's custom tools, whose input is plain text.
+    pub fn is_custom(&self) -> bool {
+        self.extra.get("type").is_some_and(|kind| kind == "custom")
     }
 
     /// The arguments as an object, when they are one.
