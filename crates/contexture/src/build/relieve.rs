@@ -78,7 +78,9 @@ impl Session {
     ) -> Result<(), ContextError> {
         let items = &self.weave.items;
         let floor = self.floor();
-        let summary_tokens = (goal.tokens.saturating_mul(SUMMARY_PERCENT) / 100).clamp(64, 4_096);
+        let share = goal.tokens.saturating_mul(SUMMARY_PERCENT) / 100;
+        // In a small window a share of it says nothing: there it may be up to a quarter.
+        let summary_tokens = share.clamp(256.min(goal.tokens / 4).max(64), 4_096);
         let summaries = items.iter().rposition(|item| item.kind == Kind::Summary);
         let summarised: usize = items
             .iter()

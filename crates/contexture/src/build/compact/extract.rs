@@ -14,8 +14,8 @@ pub struct Extract;
 /// one does not use, the next may.
 const HEADINGS: [(Heading, &str, usize); 5] = [
     (Heading::Open, "Open:", 15),
-    (Heading::Requests, "Asked:", 40),
-    (Heading::Said, "Said:", 35),
+    (Heading::Requests, "Asked:", 55),
+    (Heading::Said, "Said:", 40),
     (Heading::Calls, "Done:", 100),
     (Heading::Earlier, "Earlier:", 100),
 ];
@@ -41,7 +41,7 @@ impl Compactor for Extract {
             [] => String::new(),
             probes => format!("{NAMES} {}", probes.join(", ")),
         };
-        let frame = 8 * HEADINGS.len();
+        let frame = 4 * HEADINGS.len();
         let used = span.tokenizer.count(&names) + frame;
         let room = span.max_tokens.checked_sub(used);
         let mut room = room.ok_or_else(|| format!("{} tokens are too few", span.max_tokens))?;
