@@ -12,7 +12,7 @@ use crate::{Entry, Message, Payload};
 /// Only when nothing has answered it yet: a model may well make the same call again after it has
 /// seen the result.
 pub(crate) fn repeats_call(items: &[Item], message: &Message) -> bool {
-    if message.tool_calls.is_empty() {
+    if Kind::of(message) != Kind::Call {
         return false;
     }
     let placeholders = items

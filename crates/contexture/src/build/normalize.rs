@@ -325,6 +325,7 @@ impl Weave {
             // A result without an id answers the first call that waits.
             let named = Message {
                 tool_call_id: Some(id),
+                tool_calls: Vec::new(),
                 ..message.clone()
             };
             let (shown, rule) = fit::shown(&named, live, live.entry.id.as_str());
@@ -467,14 +468,19 @@ fn piece_of(
 /// The message with calls that every provider takes; nothing when they are sound already.
 ///
 /// A call's arguments must be a JSON object. What is none is wrapped into one, under a name that
-/// says what happened, so that nothing of it is lost.
+/// says what happened, so that nothing of it is lost. Calls of anyone but an assistant are no calls.
 fn repaired_calls(message: &Message, entry: &str) -> Option<Message> {
-    let sound =
-        |call: &ToolCall| !call.id.is_empty() && (call.is_custom() || is_object(&call.arguments));
+    let calls = message.role == Role::Assistant;
+    let sound = |call: &ToolCall| {
+        calls && !call.id.is_empty() && (call.is_custom() || is_object(&call.arguments))
+    };
     if message.tool_calls.iter().all(sound) {
         return None;
     }
     let mut repaired = message.clone();
+    if !calls {
+        repaired.tool_calls.clear();
+    }
     for (i, call) in repaired.tool_calls.iter_mut().enumerate() {
         if call.id.is_empty() {
             call.id = format!("call_{}_{i}", entry.chars().take(8).collect::<String>());

@@ -154,9 +154,9 @@ impl Message {
     /// Whether there is nothing in it that a model could read or act on.
     ///
     /// Thinking alone counts as nothing: no provider takes an assistant turn made of it, and an
-    /// interrupted reply leaves just that.
+    /// interrupted reply leaves just that. Nor do calls, unless it is an assistant who makes them.
     pub fn is_empty(&self) -> bool {
-        self.tool_calls.is_empty()
+        (self.tool_calls.is_empty() || self.role != Role::Assistant)
             && match &self.content {
                 Content::Null => true,
                 Content::Text(text) => text.trim().is_empty(),

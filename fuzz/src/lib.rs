@@ -1,0 +1,213 @@
+//! What must hold for any bytes whatsoever.
+//!
+//! Each function takes one input and panics where a promise is broken. cargo-fuzz calls them with
+//! inputs of its own making; a plain test of the core (`tests/fuzz_seeds.rs`) includes this file and
+//! calls them with the seeds, so that they are kept working without cargo-fuzz.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use contexture::build::{BuildInput, compose as compose_messages};
+use contexture::message::{anthropic, openai};
+use contexture::prompt::{self, ComposeOptions};
+use contexture::tokens::{FileTokenizer, Tokenizer, count};
+use contexture::{ContextConfig, Entry, Message, Session, Settings, View, Wire, json};
+use serde_json::{Value, json};
+
+/// Whatever is read as an input gives a valid request within its limits, or an error.
+pub fn build_input(data: &[u8]) {
+    let Ok(input) = BuildInput::read(data) else {
+        return;
+    };
+    let sum = data.iter().fold(7usize, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+    });
+    let base = ContextConfig {
+        max_input_tokens: 48 + sum % 1_000,
+        max_bytes: (sum % 3 == 0).then_some(400 + sum % 4_096),
+        ..ContextConfig::default()
+    };
+    let Ok(config) = input.config_over(base) else {
+        return;
+    };
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
+        let settings = Settings {
+            config,
+            wire,
+            model: input.model.clone(),
+            params: input.params.clone(),
+            ..Settings::default()
+        };
+        check_build(settings, input.clone());
+    }
+}
+
+fn check_build(settings: Settings, input: BuildInput) {
+    let (config, wire) = (settings.config, settings.wire);
+    let Ok(mut session) = Session::open(settings.clone(), input.session_entries.clone()) else {
+        return;
+    };
+    let Ok(built) = session.build(input.turn) else {
+        return;
+    };
+    let limit = config.max_input_tokens - config.reserved_output;
+    let tokens = built.stats().input_tokens;
+    assert!(tokens <= limit, "{tokens} tokens of {limit}");
+    let o200k = settings.tokenizer.as_ref();
+    let counted = count::request(o200k, built.messages(), built.tools());
+    assert_eq!(tokens, counted, "the count is not that of the messages");
+    let bytes = built.body().len();
+    assert!(
+        config.max_bytes.is_none_or(|most| bytes <= most),
+        "{bytes} bytes"
+    );
+    let body: Value = serde_json::from_slice(built.body()).expect("the body is JSON");
+    match wire {
+        Wire::OpenAi => check_pairs(body["messages"].as_array().unwrap()),
+        Wire::Anthropic => check_turns(body["messages"].as_array().unwrap()),
+    }
+    let receipt = built.receipt();
+    let items: usize = receipt.items.iter().map(|item| item.tokens).sum();
+    let tools: usize = receipt.tools.iter().map(|tool| tool.tokens).sum();
+    assert_eq!(
+        items + tools + count::REQUEST,
+        tokens,
+        "the receipt adds up"
+    );
+
+    // Built anew from the log, the request is the same.
+    let digest = built.digest().to_owned();
+    let appended: Vec<Entry> = built.entries_to_append().cloned().collect();
+    let log = input.session_entries.into_iter().chain(appended);
+    let mut again = Session::open(settings, log).expect("the log can be read again");
+    let again = again.current().expect("the log can be built again");
+    assert_eq!(digest, again.digest(), "the log does not give the request");
+}
+
+/// Every result follows its call, every call is answered: by position, because ids repeat.
+fn check_pairs(messages: &[Value]) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        let role = message["role"].as_str().expect("a role");
+        if role == "tool" {
+            let id = message["tool_call_id"].as_str().expect("a call's id");
+            let at = open.iter().position(|known| *known == id);
+            open.remove(at.expect("a result answers an open call"));
+            continue;
+        }
+        assert!(open.is_empty(), "unanswered: {open:?}");
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            open.push(call["id"].as_str().expect("an id"));
+            let arguments = call["function"]["arguments"].as_str().expect("arguments");
+            let arguments: Value = serde_json::from_str(arguments).expect("arguments are JSON");
+            assert!(arguments.is_object(), "arguments are an object");
+        }
+    }
+    assert!(open.is_empty(), "unanswered at the end: {open:?}");
+}
+
+/// Turns alternate, and every call is answered in the turn after it.
+fn check_turns(turns: &[Value]) {
+    let mut open: Vec<&Value> = Vec::new();
+    assert!(!turns.is_empty());
+    for (at, turn) in turns.iter().enumerate() {
+        assert_eq!(turn["role"], ["user", "assistant"][at % 2]);
+        let blocks = turn["content"].as_array().expect("blocks");
+        assert!(!blocks.is_empty());
+        for block in blocks {
+            match block["type"].as_str().expect("a block's type") {
+                "tool_use" => open.push(&block["id"]),
+                "tool_result" => {
+                    let at = open.iter().position(|id| **id == block["tool_use_id"]);
+                    open.remove(at.expect("a result answers an open call"));
+                }
+                _ => {}
+            }
+        }
+        assert!(at % 2 == 1 || open.is_empty(), "unanswered: {open:?}");
+    }
+    assert!(open.is_empty(), "unanswered at the end: {open:?}");
+}
+
+/// A log that can be read is written so that it reads the same, and folds or is refused.
+pub fn entries(data: &[u8]) {
+    let mut log = Vec::new();
+    for (n, line) in data.split(|byte| *byte == b'\n').enumerate() {
+        let Ok(entry) = json::parse(line, n + 1).and_then(Entry::from_value) else {
+            continue;
+        };
+        let written = serde_json::to_vec(&entry).expect("an entry can be written");
+        let value = json::parse(&written, 1).expect("what is written is JSON");
+        let again = Entry::from_value(value).expect("what is written is an entry");
+        assert_eq!(entry, again);
+        log.push(entry);
+    }
+    if let Ok(view) = View::fold(log.clone()) {
+        assert!(view.log().len() <= log.len());
+        assert!(view.live(0).all(|live| live.position < view.log().len()));
+        assert_eq!(view.live(0).count(), view.live_len());
+    }
+}
+
+/// A message that can be read is written so that it reads the same, and has an Anthropic form.
+pub fn message(data: &[u8]) {
+    let Ok(message) = json::parse(data, 1).and_then(openai::read) else {
+        return;
+    };
+    let written = serde_json::to_vec(&message).expect("a message can be written");
+    let value = json::parse(&written, 1).expect("what is written is JSON");
+    let again = openai::read(value).expect("what is written is a message");
+    assert_eq!(message, again);
+
+    let mut wire = Vec::new();
+    openai::write(&message, &mut wire);
+    json::parse(&wire, 1).expect("the wire form is JSON");
+
+    let head = anthropic::Head {
+        model: None,
+        max_tokens: 1,
+    };
+    let mut body = Vec::new();
+    anthropic::write_body(&head, &[], &[&message], &mut body);
+    let body: Value = serde_json::from_slice(&body).expect("the body is JSON");
+    check_turns(body["messages"].as_array().unwrap());
+}
+
+/// Options that can be read compose valid messages, or are refused.
+pub fn compose(data: &[u8]) {
+    let Ok(options) = json::parse(data, 1).and_then(ComposeOptions::from_value) else {
+        return;
+    };
+    let written = serde_json::to_value(&options).expect("options can be written");
+    let again = ComposeOptions::from_value(written).expect("what is written are options");
+    assert_eq!(options, again);
+    if let Ok(composed) = compose_messages(&options) {
+        check_pairs(&composed.messages);
+        assert_eq!(composed.messages.len(), composed.metadata.output_count);
+    }
+    if let (Ok(sections), Ok(text)) = (prompt::sections(&options), prompt::system_prompt(&options))
+    {
+        assert!(sections.iter().all(|section| text.contains(&section.text)));
+    }
+}
+
+/// A template renders or is refused, in bounded time and room.
+pub fn template(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else {
+        return;
+    };
+    let values = json!({
+        "a": "text {{ a }}", "b": {"c": [1, 2.5, null], "d": "x"}, "n": 3, "t": true,
+        "many": ["one", "two", "three"], "pairs": [{"k": "v"}, {"k": "w"}],
+    });
+    let rendered = prompt::render_str("fuzzed", source, &values);
+    assert_eq!(rendered, prompt::render_str("fuzzed", source, &values));
+}
+
+/// A tokenizer's file loads and counts, or is refused.
+pub fn tokenizer_json(data: &[u8]) {
+    if let Ok(tokenizer) = FileTokenizer::from_json("fuzzed", data) {
+        for text in ["", "a", "hello world", "naïve 汉字 🦀\n\t <s>"] {
+            tokenizer.count(text);
+            count::message(&tokenizer, &Message::user(text));
+        }
+    }
+}
