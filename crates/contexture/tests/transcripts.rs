@@ -35,6 +35,7 @@ fn build(messages: &[Message], settings: Settings) -> Result<Vec<u8>, ContextErr
     Ok(session.build(Turn::default())?.body().to_vec())
 }
 
+// needs: data
 #[test]
 fn every_transcript_fits_every_budget() {
     let Some(sessions) = sessions(&["sessions.jsonl", "dirty.jsonl"]) else {
@@ -72,6 +73,7 @@ fn every_transcript_fits_every_budget() {
     assert!(built > 1_000);
 }
 
+// needs: data
 #[test]
 fn a_long_session_keeps_its_prefix() {
     let Some(sessions) = sessions(&["long.json"]) else {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::vocabularies::check;
 
+// needs: data
 #[test]
 fn holds_for_real_messages() {
     let folder = std::env::var_os("CONTEXTURE_DATA").map_or_else(
