@@ -2,31 +2,45 @@
 
 use std::borrow::Cow;
 
-/// The candidate that `word` was probably meant to be.
-pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let word = word.to_lowercase();
-    candidates
+/// The name in `known` that `word` was probably meant to be, written in whatever case; none where
+/// more than half of it would have to change.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let word = folded(word);
+    known
         .iter()
-        .map(|candidate| (distance(&word, &candidate.to_lowercase()), *candidate))
-        .min()
-        .filter(|(distance, candidate)| *distance <= 2.max(candidate.len() / 3))
-        .map(|(_, candidate)| candidate)
+        .map(|name| (distance(&word, &folded(name)), *name))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, name)| *distance <= 2.max(name.len() / 2))
+        .map(|(_, name)| name)
 }
 
-/// How many letters must be added, taken away or changed to get from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
+fn folded(name: &str) -> Vec<char> {
+    name.chars()
+        .take(64)
+        .filter(|c| !matches!(c, '_' | '-' | ' '))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Levenshtein's distance.
+fn distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
+    for (i, x) in a.iter().enumerate() {
         let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        let mut left = i + 1;
+        for (y, above) in b.iter().zip(row.iter_mut().skip(1)) {
+            let best = (diagonal + usize::from(x != y))
+                .min(left + 1)
+                .min(*above + 1);
+            diagonal = *above;
+            *above = best;
+            left = best;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
         }
     }
-    row[b.len()]
+    row.last().copied().unwrap_or_default()
 }
 
 /// `text` without anything that a reader could take for the end of the element `tag` around it.
@@ -49,4 +63,32 @@ pub(crate) fn unclosed<'a>(text: &'a str, tag: &str) -> Cow<'a, str> {
     }
     out.push_str(&text[done..]);
     out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        for (a, b, wanted) in [
+            ("", "", 0),
+            ("", "ab", 2),
+            ("ab", "", 2),
+            ("kitten", "sitting", 3),
+            ("flaw", "lawn", 2),
+            ("same", "same", 0),
+        ] {
+            assert_eq!(distance(&folded(a), &folded(b)), wanted, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_case_of_another_language_is_near() {
+        let known = ["runContext", "toolPolicy", "agent"];
+        assert_eq!(nearest("tool_policy", &known), Some("toolPolicy"));
+        assert_eq!(nearest("RunCtx", &known), Some("runContext"));
+        assert_eq!(nearest("x", &[]), None);
+        assert_eq!(nearest("somethingElse", &known), None);
+    }
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::ContextError;
 use crate::json::{kind, object};
+use crate::text::nearest;
 
 /// An object whose keys are known, being read.
 ///
@@ -105,69 +106,4 @@ fn unknown(key: &str, known: &[&str]) -> ContextError {
         "is no known key",
         format!("{near}known here: {}", known.join(", ")),
     )
-}
-
-/// The name in `known` that takes the fewest changes to become `key`, written in whatever case.
-pub(super) fn nearest<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
-    let key = folded(key);
-    known
-        .iter()
-        .copied()
-        .min_by_key(|name| distance(&key, &folded(name)))
-}
-
-fn folded(name: &str) -> Vec<char> {
-    name.chars()
-        .take(64)
-        .filter(|c| !matches!(c, '_' | '-' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
-}
-
-/// Levenshtein's distance.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (y, above) in b.iter().zip(row.iter_mut().skip(1)) {
-            let best = (diagonal + usize::from(x != y))
-                .min(left + 1)
-                .min(*above + 1);
-            diagonal = *above;
-            *above = best;
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances() {
-        for (a, b, wanted) in [
-            ("", "", 0),
-            ("", "ab", 2),
-            ("ab", "", 2),
-            ("kitten", "sitting", 3),
-            ("flaw", "lawn", 2),
-            ("same", "same", 0),
-        ] {
-            assert_eq!(distance(&folded(a), &folded(b)), wanted, "{a} {b}");
-        }
-    }
-
-    #[test]
-    fn the_case_of_another_language_is_near() {
-        let known = ["runContext", "toolPolicy", "agent"];
-        assert_eq!(nearest("tool_policy", &known), Some("toolPolicy"));
-        assert_eq!(nearest("RunCtx", &known), Some("runContext"));
-        assert_eq!(nearest("x", &[]), None);
-    }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-use super::fields::{Fields, boolean, count, list, mismatch, nearest, string};
+use super::fields::{Fields, boolean, count, list, mismatch, string};
 use super::options::{
     AgentInfo, ComposeOptions, Edge, Graph, RunContext, RunState, SessionMode, Settings, Step,
     ToolPolicy,
@@ -70,15 +70,11 @@ fn mode(value: Value) -> Result<SessionMode, ContextError> {
     let name = string(value)?;
     SessionMode::parse(&name).ok_or_else(|| {
         let known = SessionMode::ALL.map(SessionMode::as_str);
-        let near = nearest(&name, &known).unwrap_or_default();
         let shown: String = name.chars().take(40).flat_map(char::escape_debug).collect();
         ContextError::invalid(
             "",
             format!("unknown mode `{shown}`"),
-            format!(
-                "the nearest mode is `{near}`; a mode is one of {}",
-                known.join(", ")
-            ),
+            format!("a mode is one of {}", known.join(", ")),
         )
     })
 }

@@ -60,7 +60,7 @@ fn errors_name_their_place() {
         "messages: must be an array, is an object",
         "",
     );
-    check("/mode", json!("runs"), "mode: unknown mode `runs`", "`run`");
+    check("/mode", json!("runs"), "mode: unknown mode `runs`", "run");
     check(
         "/agent/name",
         json!("(none)"),
