@@ -1,6 +1,6 @@
 //! The build: from a log and a turn to the exact request.
 //!
-//! Five steps, one module each: [`normalize`] → [`dedupe`] → [`fit`] → [`compact`] → [`assemble`].
+//! Five steps, one module each: `normalize` → `dedupe` → `fit` → [`compact`] → `assemble`.
 //! [`Session`] runs them over a log that grows; [`ContextManager`] is spec 002's stateless door to
 //! the same.
 

@@ -1,7 +1,7 @@
 //! Step 4: when the request is over its trigger, climb the ladder until it is under its target.
 //!
 //! Mask old tool results, then put a summary in the place of the oldest span, then drop it without
-//! one. [`ladder`] decides what goes, a [`Compactor`] writes the summary, [`accept`] decides whether
+//! one. The ladder decides what goes, a [`Compactor`] writes the summary, [`accept`] decides whether
 //! it will do. The gap between trigger and target is what keeps the prefix of many requests the
 //! same: a compaction breaks it, so it had better be rare.
 
