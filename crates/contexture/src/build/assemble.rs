@@ -4,8 +4,6 @@
 //! request only grows at its end while the items before stay the same, and so does the hash over it:
 //! a turn writes and hashes what the turn added.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -68,7 +66,8 @@ impl Body {
         match wire {
             Wire::OpenAi => self.write_openai(head, tools, items),
             Wire::Anthropic => {
-                self.clear();
+                // Its form depends on the neighbours, so it is written anew, into the same memory.
+                self.bytes.clear();
                 let messages: Vec<_> = items.iter().map(|item| &*item.piece.message).collect();
                 let head = anthropic::Head {
                     model: head.model.as_deref(),
@@ -143,10 +142,7 @@ fn openai_head(head: &Head, tools: &[Value]) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
+    let digits = bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]);
+    "sha256:".chars().chain(digits).collect()
 }
