@@ -1,5 +1,5 @@
-//! A turn on a long session, against the way that most do it: count everything again, drop from the
-//! front.
+//! The way that most build a request, to count everything again and drop from the front, against a
+//! turn of ours on the same long session.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use contexture::build::BuildInput;
@@ -10,7 +10,7 @@ use contexture_benches::{Bar, Times, asked, long, note, row, strings, turns};
 const TURNS: usize = 12;
 
 fn main() {
-    if !asked("peer: append a turn at 10,000 messages : count all, drop from the front") {
+    if !asked("peer: count all, drop from the front : append a turn at 10,000 messages") {
         return;
     }
     let messages = long().messages;
@@ -26,13 +26,13 @@ fn main() {
             peers.time(|| naive(&history, budget));
         }
         row(
-            &format!("budget {budget}: Contexture : naive"),
-            ours.median(),
+            &format!("budget {budget}: naive : Contexture"),
             peers.median(),
+            ours.median(),
             Bar::None,
         );
-        note("(the naive request may begin with a result that lost its call, and repairs nothing)");
     }
+    note("(the naive request may begin with a result that lost its call)");
 }
 
 fn naive(history: &[Message], budget: usize) -> Vec<u8> {

@@ -100,7 +100,7 @@ fn synthetic() -> Vec<Message> {
         let (id, path) = (format!("call_{n}"), format!("src/part_{}.rs", n % 97));
         let arguments = json!({ "path": path, "line": n }).to_string();
         messages.push(Message::calls([ToolCall::new(&id, "read_file", arguments)]));
-        let lines: String = (0..12 + n % 9)
+        let lines: String = (0..8 + n % 9)
             .map(|line| format!("{line}: let value_{line} = compute({n}, {line})?; // {path}\n"))
             .collect();
         messages.push(Message::tool_result(id, lines));
