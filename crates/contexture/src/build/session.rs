@@ -74,6 +74,7 @@ pub struct Session {
 const TOOL_PREAMBLE: usize = 600;
 /// An Anthropic body must say how long the answer may be.
 const DEFAULT_MAX_TOKENS: usize = 4_096;
+
 impl Session {
     /// An empty session.
     pub fn new(settings: Settings) -> Result<Self, ContextError> {
