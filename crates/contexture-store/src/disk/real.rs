@@ -1,0 +1,202 @@
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{Create, Disk, DiskFile, Stat};
+
+/// A folder of the machine's file system.
+///
+/// Every name is looked up in the folder that was opened before it, and no link is followed on the
+/// way: somebody who can put a link into the folder cannot make us write elsewhere.
+#[derive(Debug)]
+pub struct RealDisk {
+    root: PathBuf,
+}
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
+const PRIVATE_FOLDER: Mode = Mode::RWXU;
+
+impl RealDisk {
+    /// The folder `root`, which need not exist yet.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn folder(&self, path: &str) -> io::Result<OwnedFd> {
+        // The root is the user's choice and may well lie behind a link; what is in it is ours.
+        let mut folder = rustix::fs::openat(CWD, &self.root, FOLDER, Mode::empty())?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            folder = rustix::fs::openat(&folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        Ok(folder)
+    }
+
+    /// The folder that a path is in, and its name there.
+    fn parent<'p>(&self, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok((self.folder(folder)?, name))
+    }
+}
+
+impl Disk for RealDisk {
+    fn open(&self, path: &str, create: Create) -> io::Result<Box<dyn DiskFile>> {
+        let (folder, name) = self.parent(path)?;
+        let how = match create {
+            Create::No => OFlags::empty(),
+            Create::Yes => OFlags::CREATE,
+            Create::New => OFlags::CREATE | OFlags::EXCL,
+        };
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | how;
+        let opened = rustix::fs::openat(&folder, name, flags, PRIVATE_FILE);
+        let opened = match opened {
+            // What may only be read can be read all the same; writing to it will say so.
+            Err(Errno::ACCESS | Errno::ROFS) if create == Create::No => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+                rustix::fs::openat(&folder, name, flags, Mode::empty())?
+            }
+            other => other?,
+        };
+        let file = File::from(opened);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "is no regular file",
+            ));
+        }
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn make_folder(&self, path: &str) -> io::Result<()> {
+        if path.is_empty() {
+            return std::fs::create_dir_all(&self.root);
+        }
+        let (folder, name) = self.parent(path)?;
+        match rustix::fs::mkdirat(&folder, name, PRIVATE_FOLDER) {
+            Err(Errno::EXIST) => self.folder(path).map(drop),
+            other => Ok(other?),
+        }
+    }
+
+    fn sync_folder(&self, path: &str) -> io::Result<()> {
+        File::from(self.folder(path)?).sync_all()
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let (from_folder, from) = self.parent(from)?;
+        let (to_folder, to) = self.parent(to)?;
+        Ok(rustix::fs::renameat(&from_folder, from, &to_folder, to)?)
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) => {
+                Ok(rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    fn names(&self, path: &str) -> io::Result<Vec<String>> {
+        let folder = match self.folder(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut names = Vec::new();
+        for item in Dir::read_from(&folder)? {
+            let item = item?;
+            // A link is not ours, whatever it is called.
+            if item.file_type() == FileType::Symlink {
+                continue;
+            }
+            match item.file_name().to_str() {
+                Ok("." | "..") | Err(_) => {}
+                Ok(name) => names.push(name.to_owned()),
+            }
+        }
+        Ok(names)
+    }
+
+    fn stat(&self, path: &str) -> io::Result<Stat> {
+        // One call a file, so that thousands are listed at once: the folders on the way are looked
+        // at again when anything is opened.
+        let stat = rustix::fs::statat(CWD, self.root.join(path), AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "is no regular file",
+            ));
+        }
+        let seconds = u64::try_from(stat.st_mtime).ok().map(Duration::from_secs);
+        Ok(Stat {
+            len: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: seconds.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)),
+        })
+    }
+
+    fn place(&self, path: &str) -> String {
+        self.root.join(path).display().to_string()
+    }
+}
+
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn len(&self) -> io::Result<u64> {
+        let meta = self.0.metadata()?;
+        if meta.nlink() == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "was removed or replaced",
+            ));
+        }
+        Ok(meta.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut read = 0;
+        while read < buffer.len() {
+            match self.0.read_at(&mut buffer[read..], offset + read as u64) {
+                Ok(0) => break,
+                Ok(n) => read += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match self.0.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+use std::io;
+use std::sync::Arc;
+
+use contexture::{ContextError, EntryId};
+
+use crate::Stream;
+
+/// Why the store refused, or could not.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The stream does not end where the caller thinks it does. Nothing was appended.
+    #[error("{stream} ends with {}, not with {}", named(.actual.as_ref()), named(.expected.as_ref()))]
+    WrongTail {
+        /// Which stream.
+        stream: Stream,
+        /// What the caller thought.
+        expected: Option<EntryId>,
+        /// Where it ends.
+        actual: Option<EntryId>,
+    },
+    /// An id that the stream has already, for something else. Nothing was appended.
+    #[error("{stream} has an entry `{id}` already, and it says something else")]
+    IdTaken {
+        /// Which stream.
+        stream: Stream,
+        /// Which id.
+        id: EntryId,
+    },
+    /// Another process writes to the stream.
+    #[error("{stream} is being written by {}", match .pid { Some(pid) => format!("process {pid}"), None => "another process".to_owned() })]
+    Held {
+        /// Which stream.
+        stream: Stream,
+        /// Who.
+        pid: Option<u32>,
+    },
+    /// A key that no stream may have.
+    #[error("`{key}` cannot be a key: it {why}")]
+    BadKey {
+        /// The key, its beginning.
+        key: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A record that no stream may have.
+    #[error("this cannot be logged: {what}")]
+    BadRecord {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// There is no such stream.
+    #[error("there is no {stream}")]
+    NoStream {
+        /// Which.
+        stream: Stream,
+        /// One that is called nearly so.
+        nearest: Option<String>,
+    },
+    /// There is such a stream already.
+    #[error("there is a {stream} already")]
+    Exists {
+        /// Which.
+        stream: Stream,
+    },
+    /// The stream has no such entry.
+    #[error("{stream} has no entry `{id}`{}", if .candidates.is_empty() { String::new() } else { format!("; it could be {}", .candidates.join(", ")) })]
+    NoEntry {
+        /// Which stream.
+        stream: Stream,
+        /// What was asked for.
+        id: String,
+        /// The entries whose ids begin so, when it is more than one.
+        candidates: Vec<String>,
+    },
+    /// Others build on the stream, so it must stay.
+    #[error("{stream} is the beginning of {}", .forks.join(", "))]
+    Forked {
+        /// Which stream.
+        stream: Stream,
+        /// What was forked from it.
+        forks: Vec<String>,
+    },
+    /// Something stands in the data folder that we did not put there, such as a link.
+    #[error("{place}: {what}")]
+    NotOurs {
+        /// Where.
+        place: String,
+        /// What it is.
+        what: String,
+    },
+    /// The disk failed.
+    #[error("{place}: {error}")]
+    Io {
+        /// What was being read or written.
+        place: String,
+        /// What the system said.
+        error: Arc<io::Error>,
+    },
+    /// The database failed.
+    #[error("database: {what}")]
+    Database {
+        /// What it said, without any password.
+        what: String,
+    },
+    /// An entry is not what it must be.
+    #[error("{0}")]
+    Context(#[from] ContextError),
+}
+
+impl StoreError {
+    pub(crate) fn io(place: impl Into<String>, error: io::Error) -> Self {
+        Self::Io {
+            place: place.into(),
+            error: Arc::new(error),
+        }
+    }
+
+    /// A short, stable name for scripts.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::WrongTail { .. } => "WrongTail",
+            Self::IdTaken { .. } => "IdTaken",
+            Self::Held { .. } => "Held",
+            Self::BadKey { .. } => "BadKey",
+            Self::BadRecord { .. } => "BadRecord",
+            Self::NoStream { .. } => "NoStream",
+            Self::Exists { .. } => "Exists",
+            Self::NoEntry { .. } => "NoEntry",
+            Self::Forked { .. } => "Forked",
+            Self::NotOurs { .. } => "NotOurs",
+            Self::Io { .. } => "Io",
+            Self::Database { .. } => "Database",
+            Self::Context(error) => error.code(),
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::WrongTail { .. } => "read what was added, and append again behind it".to_owned(),
+            Self::IdTaken { .. } => "give the new entry an id of its own, or none".to_owned(),
+            Self::Held { .. } => "wait for it to end, or end it".to_owned(),
+            Self::BadKey { .. } => "name it with letters, digits, `-`, `_`, `:` or `/`".to_owned(),
+            Self::BadRecord { .. } => "a record is a JSON object with an `id`".to_owned(),
+            Self::NoStream { nearest, .. } => match nearest {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => "`ctx sessions list` shows those there are".to_owned(),
+            },
+            Self::Exists { .. } => "choose another name".to_owned(),
+            Self::NoEntry { .. } => {
+                "`ctx sessions show` lists the entries; the beginning of an id will do".to_owned()
+            }
+            Self::Forked { .. } => "remove the forks first".to_owned(),
+            Self::NotOurs { .. } => {
+                "links are not followed: move it away, then try again".to_owned()
+            }
+            Self::Io { error, .. } => match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "nothing was lost: make room and try again".to_owned()
+                }
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    "make the folder writable, or choose another with --dir".to_owned()
+                }
+                _ => String::new(),
+            },
+            Self::Database { .. } => "check store.url and that the server runs".to_owned(),
+            Self::Context(error) => error.hint(),
+        }
+    }
+}
+
+fn named(id: Option<&EntryId>) -> String {
+    match id {
+        Some(id) => format!("`{id}`"),
+        None => "nothing".to_owned(),
+    }
+}

@@ -1,0 +1,355 @@
+//! The one writer of a stream: checks, queues, writes and syncs.
+//!
+//! Appends that come while a sync is under way wait and go to disk together: the first of them that
+//! wakes writes for all. A failure fails all that were queued, because each was checked against the
+//! end that the one before it would have made.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use contexture::EntryId;
+
+use super::ids::Ids;
+use super::lines::{Lines, MORE, quick_id, settle, trimmed};
+use super::lock::Lock;
+use crate::disk::DiskFile;
+use crate::{Durability, Expected, Notice, Record, StoreError, Stream};
+
+pub struct Writer {
+    stream: Stream,
+    place: String,
+    file: Box<dyn DiskFile>,
+    durability: Durability,
+    state: Mutex<State>,
+    done: Condvar,
+    /// Ours as long as the writer is there.
+    _lock: Lock,
+}
+
+struct State {
+    /// The end with everything that is queued.
+    tail: Option<EntryId>,
+    /// The end on disk.
+    durable: u64,
+    durable_tail: Option<EntryId>,
+    queue: Vec<u8>,
+    /// What becomes of the queue.
+    round: Round,
+    writing: bool,
+    /// Read when it is first needed: who only appends to something new never needs it.
+    ids: Option<Ids>,
+    /// A failure could not be undone. The next append looks at the file anew.
+    unsure: bool,
+}
+
+/// The outcome of writing a queue, once there is one.
+type Round = Arc<OnceLock<Result<(), StoreError>>>;
+
+impl Writer {
+    /// Takes over a file that is ours: what an append that did not get through left is taken away.
+    pub fn open(
+        stream: &Stream,
+        place: String,
+        file: Box<dyn DiskFile>,
+        lock: Lock,
+        durability: Durability,
+    ) -> Result<(Self, Option<Notice>), StoreError> {
+        let failed = |error| StoreError::io(place.clone(), error);
+        let (durable, tail, notice) = heal(stream, file.as_ref()).map_err(failed)?;
+        let state = State {
+            tail: tail.clone(),
+            durable,
+            durable_tail: tail,
+            queue: Vec::new(),
+            round: Round::default(),
+            writing: false,
+            ids: (durable == 0).then(Ids::default),
+            unsure: false,
+        };
+        let writer = Self {
+            stream: stream.clone(),
+            place,
+            file,
+            durability,
+            state: Mutex::new(state),
+            done: Condvar::new(),
+            _lock: lock,
+        };
+        Ok((writer, notice))
+    }
+
+    /// Where what was acknowledged ends: nobody is shown more.
+    pub fn durable(&self) -> u64 {
+        self.lock().durable
+    }
+
+    /// The last record that was acknowledged.
+    pub fn tail(&self) -> Option<EntryId> {
+        self.lock().durable_tail.clone()
+    }
+
+    /// Whether the file is no longer as this writer left it.
+    pub fn is_stale(&self) -> bool {
+        let state = self.lock();
+        let idle = !state.writing && state.queue.is_empty() && !state.unsure;
+        idle && self.file.len().ok() != Some(state.durable)
+    }
+
+    /// See [`crate::Log::append`].
+    pub fn append(
+        &self,
+        expected: Expected<'_>,
+        records: &[Record],
+    ) -> Result<Option<EntryId>, StoreError> {
+        let mut state = self.sure(self.lock())?;
+        let fresh;
+        (state, fresh) = self.fresh(state, records)?;
+        let Some(first) = fresh.first().copied() else {
+            return Ok(state.tail.clone());
+        };
+        if let Expected::Tail(given) = expected {
+            // What stands before it in this call and was there already is what it goes behind.
+            let before = first.checked_sub(1).map(|known| records[known].id());
+            let wanted = before.or(given);
+            if wanted != state.tail.as_ref() {
+                return Err(StoreError::WrongTail {
+                    stream: self.stream.clone(),
+                    expected: wanted.cloned(),
+                    actual: state.tail.clone(),
+                });
+            }
+        }
+        for (n, &at) in fresh.iter().enumerate() {
+            if n + 1 < fresh.len() {
+                state.queue.push(MORE);
+            }
+            state.queue.extend_from_slice(records[at].text().as_bytes());
+            state.queue.push(b'\n');
+            state.tail = Some(records[at].id().clone());
+            if let Some(ids) = &mut state.ids {
+                ids.insert(records[at].id().as_str());
+            }
+        }
+        let end = state.tail.clone();
+        self.flush(state)?;
+        Ok(end)
+    }
+
+    /// Waits until what is queued is on disk; writes it when nobody else does.
+    fn flush<'s>(&'s self, mut state: MutexGuard<'s, State>) -> Result<(), StoreError> {
+        let mine = Arc::clone(&state.round);
+        loop {
+            if let Some(outcome) = mine.get() {
+                return outcome.clone();
+            }
+            if state.writing {
+                state = self.wait(state);
+                continue;
+            }
+            let bytes = std::mem::take(&mut state.queue);
+            let round = std::mem::take(&mut state.round);
+            let (from, tail) = (state.durable, state.tail.clone());
+            state.writing = true;
+            drop(state);
+            let written = self.write(&bytes, from);
+            state = self.lock();
+            state.writing = false;
+            let outcome = match written {
+                Ok(()) => {
+                    state.durable = from + bytes.len() as u64;
+                    state.durable_tail = tail;
+                    Ok(())
+                }
+                Err(error) => Err(self.fail(&mut state, error, from)),
+            };
+            // Nobody else sets it: each round has one that writes it.
+            let _ = round.set(outcome);
+            self.done.notify_all();
+        }
+    }
+
+    fn write(&self, bytes: &[u8], from: u64) -> io::Result<()> {
+        self.file.write_at(bytes, from)?;
+        match self.durability {
+            Durability::Sync => self.file.sync(),
+            Durability::Os => Ok(()),
+        }
+    }
+
+    /// Undoes what a failed round may have left, and fails all that was queued behind it.
+    fn fail(&self, state: &mut State, error: io::Error, from: u64) -> StoreError {
+        let error = StoreError::io(self.place.clone(), error);
+        state.tail = state.durable_tail.clone();
+        state.queue.clear();
+        let _ = std::mem::take(&mut state.round).set(Err(error.clone()));
+        // After a failed sync nobody knows what is on disk. It must not come back.
+        let undone = self.file.set_len(from).and_then(|()| self.file.sync());
+        state.unsure = undone.is_err();
+        error
+    }
+
+    /// After a failure that could not be undone, the file is looked at before it is written again.
+    fn sure<'s>(
+        &self,
+        mut state: MutexGuard<'s, State>,
+    ) -> Result<MutexGuard<'s, State>, StoreError>
+    where
+        Self: 's,
+    {
+        if state.unsure && !state.writing {
+            let failed = |error| StoreError::io(self.place.clone(), error);
+            let len = self.file.len().map_err(failed)?;
+            if len < state.durable {
+                return Err(failed(io::Error::other(
+                    "is shorter than what was acknowledged",
+                )));
+            }
+            self.file.set_len(state.durable).map_err(failed)?;
+            self.file.sync().map_err(failed)?;
+            state.unsure = false;
+        }
+        Ok(state)
+    }
+
+    /// Which of the records the stream does not have yet, in order.
+    fn fresh<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        records: &[Record],
+    ) -> Result<(MutexGuard<'s, State>, Vec<usize>), StoreError> {
+        while state.ids.as_ref().is_none_or(|ids| ids.grown().is_some()) {
+            // What is being written is neither in the queue nor yet in the file.
+            if state.writing {
+                state = self.wait(state);
+                continue;
+            }
+            let empty = state.ids.as_ref().and_then(Ids::grown).unwrap_or_default();
+            state.ids = Some(self.all_ids(&state, empty)?);
+        }
+        let maybe = |ids: &Ids| {
+            records
+                .iter()
+                .any(|record| ids.may_have(record.id().as_str()))
+        };
+        let mut known = HashMap::new();
+        if state.ids.as_ref().is_some_and(maybe) {
+            while state.writing || !state.queue.is_empty() {
+                if state.writing {
+                    state = self.wait(state);
+                } else {
+                    self.flush(state)?;
+                    state = self.lock();
+                }
+            }
+            known = self.look_up(&state, records)?;
+        }
+        let mut fresh = Vec::new();
+        let mut seen: HashMap<&EntryId, &Record> = HashMap::new();
+        for (at, record) in records.iter().enumerate() {
+            let before = known.get(record.id()).map(String::as_str);
+            match before.or_else(|| seen.get(record.id()).map(|r| r.text())) {
+                Some(text) if record.says(text) => {}
+                Some(_) => {
+                    return Err(StoreError::IdTaken {
+                        stream: self.stream.clone(),
+                        id: record.id().clone(),
+                    });
+                }
+                None => {
+                    seen.insert(record.id(), record);
+                    fresh.push(at);
+                }
+            }
+        }
+        Ok((state, fresh))
+    }
+
+    /// All ids of the file and of the queue.
+    fn all_ids(&self, state: &State, mut ids: Ids) -> Result<Ids, StoreError> {
+        self.each_line(state, |line| {
+            if let Some(id) = quick_id(line) {
+                ids.insert(&id);
+            }
+        })?;
+        for line in state.queue.split(|&b| b == b'\n') {
+            if let Some(id) = quick_id(line) {
+                ids.insert(&id);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The text of those records that the file has, by id.
+    fn look_up(
+        &self,
+        state: &State,
+        records: &[Record],
+    ) -> Result<HashMap<EntryId, String>, StoreError> {
+        let wanted: HashSet<&str> = records.iter().map(|r| r.id().as_str()).collect();
+        let mut found = HashMap::new();
+        self.each_line(state, |line| {
+            if let Some(id) = quick_id(line)
+                && wanted.contains(id.as_ref())
+                && let Ok(text) = std::str::from_utf8(trimmed(line))
+            {
+                found
+                    .entry(EntryId::from(id.as_ref()))
+                    .or_insert_with(|| text.to_owned());
+            }
+        })?;
+        Ok(found)
+    }
+
+    fn each_line(&self, state: &State, mut visit: impl FnMut(&[u8])) -> Result<(), StoreError> {
+        let failed = |error| StoreError::io(self.place.clone(), error);
+        let mut lines = Lines::new(self.file.as_ref(), 0, state.durable);
+        while let Some(line) = lines.next().map_err(failed)? {
+            if !line.too_long {
+                visit(line.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        self.done
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes away what was never acknowledged. Gives where the file ends now.
+fn heal(
+    stream: &Stream,
+    file: &dyn DiskFile,
+) -> io::Result<(u64, Option<EntryId>, Option<Notice>)> {
+    let len = file.len()?;
+    let mut settled = settle(file, len)?;
+    let mut notice = None;
+    if settled.end < len {
+        file.set_len(settled.end)?;
+        file.sync()?;
+        let bytes = len - settled.end;
+        notice = Some(Notice::Healed {
+            stream: stream.clone(),
+            bytes,
+        });
+    } else if settled.unbroken {
+        file.write_at(b"\n", settled.end)?;
+        file.sync()?;
+        settled.end += 1;
+    } else if len > 0 {
+        // What we see may not be on disk yet: a process that was killed before it synced left it to
+        // the system. What is built on it must find it after a power cut.
+        file.sync()?;
+    }
+    Ok((settled.end, settled.tail, notice))
+}
+
+/// A writer that may be shared.
+pub type Shared = Arc<Writer>;

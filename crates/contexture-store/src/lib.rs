@@ -1,0 +1,43 @@
+//! The log: streams of JSON records that survive anything.
+//!
+//! **Lives here:** the log on disk and in PostgreSQL, and what is kept in it: sessions, chat
+//! transcripts, execution memory.
+//!
+//! **Never lives here:** any idea of what a message means. A record is a JSON object with an id; of
+//! an entry only its id, its parent and the header of a session are looked at.
+//!
+//! What is acknowledged is durable. An append is all or nothing. A stream has one order, and whoever
+//! appends says behind what.
+//!
+//! ```
+//! use contexture_store::{Expected, FileLog, FileOptions, From, Key, Log, Record, Stream};
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let log = FileLog::new(folder, FileOptions::default());
+//! let stream = Stream::session(Key::new("main")?);
+//! let hello = Record::parse(r#"{"id":"1","type":"custom","payload":{"hello":"world"}}"#)?;
+//! let tail = log.append(&stream, Expected::EMPTY, &[hello.clone()])?;
+//! assert_eq!(tail.as_ref(), Some(hello.id()));
+//!
+//! // The answer was lost on the way? Say it again: it is there once.
+//! log.append(&stream, Expected::EMPTY, &[hello.clone()])?;
+//! assert_eq!(log.read(&stream, From::Start)?.count(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod disk;
+mod error;
+mod files;
+mod key;
+mod log;
+mod notice;
+mod record;
+mod stream;
+
+pub use error::StoreError;
+pub use files::{Durability, FileLog, FileOptions};
+pub use key::Key;
+pub use log::{Expected, From, Log, Records};
+pub use notice::{Listener, Notice};
+pub use record::Record;
+pub use stream::{Kind, Stream, StreamInfo};

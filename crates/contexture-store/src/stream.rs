@@ -1,0 +1,81 @@
+use std::fmt;
+use std::time::SystemTime;
+
+use crate::Key;
+
+/// What a stream is for. The variants are the one table of the kinds there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The log of a session: everything the model was shown.
+    Session,
+    /// What was said in a chat, as its people saw it.
+    Chat,
+    /// What an agent did, run by run.
+    Memory,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Session, Self::Chat, Self::Memory];
+
+    /// Its name, in messages and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Chat => "chat",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// The name of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Stream {
+    /// What it is for.
+    pub kind: Kind,
+    /// Which one.
+    pub key: Key,
+}
+
+impl Stream {
+    /// The log of a session.
+    pub fn session(key: Key) -> Self {
+        Self {
+            kind: Kind::Session,
+            key,
+        }
+    }
+
+    /// The transcript of a chat.
+    pub fn chat(key: Key) -> Self {
+        Self {
+            kind: Kind::Chat,
+            key,
+        }
+    }
+
+    /// The execution memory of a chat's agent.
+    pub fn memory(key: Key) -> Self {
+        Self {
+            kind: Kind::Memory,
+            key,
+        }
+    }
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} `{}`", self.kind.as_str(), self.key)
+    }
+}
+
+/// A stream in a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// Which one.
+    pub stream: Stream,
+    /// How much it holds.
+    pub bytes: u64,
+    /// When it last grew, as far as its home knows.
+    pub updated: Option<SystemTime>,
+}

@@ -1,0 +1,5 @@
+//! What every home of a log promises, asked of each of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod files;
+mod suite;
