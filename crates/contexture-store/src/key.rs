@@ -111,7 +111,7 @@ fn refusal(key: &str) -> Option<&'static str> {
     let device = |name: &str| match stem.strip_prefix(name) {
         Some("") => !matches!(name, "com" | "lpt"),
         Some(rest) => {
-            matches!(name, "com" | "lpt") && rest.len() == 1 && rest >= "0" && rest <= "9"
+            matches!(name, "com" | "lpt") && rest.len() == 1 && ("0"..="9").contains(&rest)
         }
         None => false,
     };

@@ -25,19 +25,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod derive;
 pub mod disk;
+pub mod doctor;
 mod error;
 mod files;
 mod key;
 mod log;
+mod memory;
 mod notice;
 mod record;
+mod sessions;
 mod stream;
+mod transcript;
 
 pub use error::StoreError;
 pub use files::{Durability, FileLog, FileOptions};
 pub use key::Key;
 pub use log::{Expected, From, Log, Records};
+pub use memory::{COMPACTED, Compacted, Execution, Memories, ToolCount, ToolOutcome};
 pub use notice::{Listener, Notice};
 pub use record::Record;
+pub use sessions::{Fork, Loaded, SessionLog, Sessions, Stray, resolve};
 pub use stream::{Kind, Stream, StreamInfo};
+pub use transcript::{ReadBack, Said, Transcripts};

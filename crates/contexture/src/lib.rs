@@ -41,10 +41,10 @@ pub mod replay;
 pub mod text;
 pub mod tokens;
 
-pub use build::{Built, ContextConfig, ContextManager, Receipt, Session, Settings, Turn, Wire};
+pub use build::{Built, ContextConfig, ContextManager, Receipt, Session, Settings, Turn};
 pub use entry::{Entry, EntryId, Payload, View};
 pub use error::{ContextError, Overflow, Unit};
-pub use message::{Content, Message, Part, Role, ToolCall};
+pub use message::{Content, Message, Part, Role, ToolCall, Wire};
 
 /// The README's examples are tests too.
 #[cfg(doctest)]

@@ -4,12 +4,12 @@
 //! user or tool message. Compactions made on the way are carried, as a live run would carry them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::build::{BuildInput, Built, Session, Settings, Turn};
-use crate::entry::RequestRecord;
-use crate::{ContextError, Entry, EntryId, Payload, Role, View};
+use crate::{ContextError, Entry, EntryId, Payload, Role, Wire};
 
 /// One request of a replay, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +36,8 @@ pub struct Step {
     pub recorded_digest: Option<String>,
 }
 
-/// Makes every request of the input again, under these settings, and shows each to `visit`.
+/// Makes every request of the input again, under these settings, and shows each to `visit`. Gives
+/// the session as such a run would have left it, with a record of each request.
 ///
 /// What the recorded run masked, summarised or dropped is left aside: under other settings, other
 /// decisions fall.
@@ -44,7 +45,7 @@ pub fn replay(
     settings: Settings,
     input: BuildInput,
     mut visit: impl FnMut(&Step, &Built<'_>) -> Result<(), ContextError>,
-) -> Result<(), ContextError> {
+) -> Result<Session, ContextError> {
     let mut session = Session::new(settings)?;
     let mut turn = Turn {
         sections: input.turn.sections,
@@ -66,31 +67,52 @@ pub fn replay(
             Payload::Message { message } => Some(message.role),
             _ => None,
         };
-        let asks = matches!(last_role, Some(Role::User | Role::Tool));
+        // What begins a branch does not answer what stands before it in the log.
+        let follows = entry.parent_id.is_none();
+        let asks = follows && matches!(last_role, Some(Role::User | Role::Tool));
         if role == Some(Role::Assistant) && asks {
             let built = session.build(std::mem::take(&mut turn))?;
             let step = Step::of(requests, &entry.id, &built);
             visit(&step, &built)?;
             requests += 1;
-            session.append([record(&session, step)])?;
+            session.append([record(&session)])?;
         }
         last_role = role.or(last_role);
         session.append([entry])?;
     }
-    Ok(())
+    Ok(session)
 }
 
 /// Makes every recorded request of a log again, exactly as it was, and shows each to `visit`.
-pub fn verify(
+///
+/// The records say for which model, in which form and with which parameters; what they leave out
+/// comes from the settings.
+pub fn verify<E: Into<Arc<Entry>>>(
     settings: &Settings,
-    entries: Vec<Entry>,
+    entries: impl IntoIterator<Item = E>,
     mut visit: impl FnMut(&Step, &Built<'_>) -> Result<(), ContextError>,
 ) -> Result<(), ContextError> {
-    let mut session = Session::new(settings.clone())?;
+    let mut log: Vec<Arc<Entry>> = Vec::new();
+    // Whoever changes the provider changes the form: a session for each.
+    let mut sessions: Vec<(Wire, Session)> = Vec::new();
     let mut requests = 0;
     for entry in entries {
+        let entry: Arc<Entry> = entry.into();
         if let Payload::Request(record) = &entry.payload {
-            session.address(record.model.clone());
+            let wire = record.wire.unwrap_or(settings.wire);
+            let at = match sessions.iter().position(|(known, _)| *known == wire) {
+                Some(at) => at,
+                None => {
+                    let settings = Settings {
+                        wire,
+                        ..settings.clone()
+                    };
+                    sessions.push((wire, Session::open(settings, log.iter().cloned())?));
+                    sessions.len() - 1
+                }
+            };
+            let session = &mut sessions[at].1;
+            session.address(record);
             let built = session.current()?;
             let mut step = Step::of(requests, &entry.id, &built);
             if record.digest != step.digest {
@@ -99,7 +121,10 @@ pub fn verify(
             visit(&step, &built)?;
             requests += 1;
         }
-        session.append([entry])?;
+        for (_, session) in &mut sessions {
+            session.append([Arc::clone(&entry)])?;
+        }
+        log.push(entry);
     }
     Ok(())
 }
@@ -171,12 +196,8 @@ fn is_decision(entry: &Entry) -> bool {
     }
 }
 
-fn record(session: &Session, step: Step) -> Entry {
-    let record = RequestRecord {
-        digest: step.digest,
-        input_tokens: step.input_tokens,
-        ..RequestRecord::default()
-    };
-    let view: &View = session.view();
-    Entry::derived(view.tail(), "", Payload::Request(record))
+fn record(session: &Session) -> Entry {
+    let view = session.view();
+    let now = view.log().last().map_or("", |last| &last.timestamp);
+    Entry::derived(view.tail(), now, Payload::Request(session.record()))
 }

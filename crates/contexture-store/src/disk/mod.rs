@@ -53,7 +53,7 @@ pub struct Stat {
 /// An open file.
 pub trait DiskFile: Send + Sync {
     /// Its length; an error when it is no longer the file of its name.
-    fn len(&self) -> io::Result<u64>;
+    fn length(&self) -> io::Result<u64>;
     /// Reads at `offset`; fewer bytes only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of it at `offset`.

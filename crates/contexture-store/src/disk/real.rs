@@ -156,7 +156,7 @@ impl Disk for RealDisk {
 struct RealFile(File);
 
 impl DiskFile for RealFile {
-    fn len(&self) -> io::Result<u64> {
+    fn length(&self) -> io::Result<u64> {
         let meta = self.0.metadata()?;
         if meta.nlink() == 0 {
             return Err(io::Error::new(

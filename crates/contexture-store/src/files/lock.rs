@@ -24,7 +24,7 @@ impl Lock {
         loop {
             let taken = file.try_lock().map_err(failed)?;
             // A stream that was removed takes its lock with it: one without a name locks nothing.
-            let named = file.len().is_ok();
+            let named = file.length().is_ok();
             if taken && named {
                 break;
             }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use contexture::EntryId;
 
 use self::lines::{Lines, MORE, quick_id, record, settle, trimmed};
-use self::lock::Lock;
+pub(crate) use self::lock::Lock;
 use self::writer::{Shared, Writer};
 use crate::disk::{Create, Disk, DiskFile, RealDisk};
 use crate::log::{From, Log, Records};
@@ -72,6 +72,9 @@ struct Writers {
     open: HashMap<Stream, (Shared, u64)>,
     clock: u64,
 }
+
+/// A file, and where what may be shown of it ends.
+type Opened = (Box<dyn DiskFile>, u64);
 
 /// Each open writer holds two files, and a process may not have many.
 const MOST_WRITERS: usize = 64;
@@ -147,12 +150,7 @@ impl FileLog {
             self.sync_folder(&folder).map_err(failed)?;
             folder = inside;
         }
-        let lock = Lock::take(
-            self.disk(),
-            &lock_path(&path),
-            stream,
-            self.options.patience,
-        )?;
+        let lock = self.lock(stream)?;
         let file = self.disk.open(&path, Create::Yes).map_err(failed)?;
         // Also when it was there before: whoever made it may have been killed before this.
         self.sync_folder(&folder).map_err(failed)?;
@@ -164,6 +162,12 @@ impl FileLog {
         Ok(writer)
     }
 
+    /// Takes the right to write to a stream, without looking at it.
+    pub(crate) fn lock(&self, stream: &Stream) -> Result<Lock, StoreError> {
+        let path = lock_path(&path(stream));
+        Lock::take(self.disk(), &path, stream, self.options.patience)
+    }
+
     fn sync_folder(&self, folder: &str) -> io::Result<()> {
         match self.options.durability {
             Durability::Sync => self.disk.sync_folder(folder),
@@ -171,11 +175,7 @@ impl FileLog {
         }
     }
 
-    /// The file of a stream, and where what may be shown of it ends.
-    fn open_to_read(
-        &self,
-        stream: &Stream,
-    ) -> Result<Option<(Box<dyn DiskFile>, u64)>, StoreError> {
+    fn open_to_read(&self, stream: &Stream) -> Result<Option<Opened>, StoreError> {
         let path = path(stream);
         let held = self
             .writers()
@@ -189,7 +189,7 @@ impl FileLog {
         let end = match held {
             Some(writer) => writer.durable(),
             None => {
-                let settled = file.len().and_then(|len| settle(file.as_ref(), len));
+                let settled = file.length().and_then(|len| settle(file.as_ref(), len));
                 settled.map_err(|error| self.failed(&path, error))?.end
             }
         };
@@ -322,7 +322,7 @@ impl Log for FileLog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed(&path, error)),
             Ok(file) => {
-                let settled = file.len().and_then(|len| settle(file.as_ref(), len));
+                let settled = file.length().and_then(|len| settle(file.as_ref(), len));
                 Ok(settled.map_err(|error| self.failed(&path, error))?.tail)
             }
         }

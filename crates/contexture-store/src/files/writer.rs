@@ -93,7 +93,7 @@ impl Writer {
     pub fn is_stale(&self) -> bool {
         let state = self.lock();
         let idle = !state.writing && state.queue.is_empty() && !state.unsure;
-        idle && self.file.len().ok() != Some(state.durable)
+        idle && self.file.length().ok() != Some(state.durable)
     }
 
     /// See [`crate::Log::append`].
@@ -199,7 +199,7 @@ impl Writer {
     {
         if state.unsure && !state.writing {
             let failed = |error| StoreError::io(self.place.clone(), error);
-            let len = self.file.len().map_err(failed)?;
+            let len = self.file.length().map_err(failed)?;
             if len < state.durable {
                 return Err(failed(io::Error::other(
                     "is shorter than what was acknowledged",
@@ -328,7 +328,7 @@ fn heal(
     stream: &Stream,
     file: &dyn DiskFile,
 ) -> io::Result<(u64, Option<EntryId>, Option<Notice>)> {
-    let len = file.len()?;
+    let len = file.length()?;
     let mut settled = settle(file, len)?;
     let mut notice = None;
     if settled.end < len {

@@ -9,10 +9,11 @@ use contexture_store::{Expected, From, Key, Kind, Log, Record, StoreError, Strea
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
 
+pub type Promise = fn(Home<'_>);
 pub type Home<'h> = &'h dyn Fn() -> Arc<dyn Log>;
 
 /// All of them, in order; each on streams of its own.
-pub const PROMISES: [(&str, fn(Home<'_>)); 16] = [
+pub const PROMISES: [(&str, Promise); 16] = [
     (
         "what is appended is read, in order and to the byte",
         appended_is_read,
@@ -73,10 +74,9 @@ fn ids(log: &dyn Log, stream: &Stream) -> Vec<String> {
 
 fn appended_is_read(home: Home<'_>) {
     let stream = fresh();
-    let odd = Record::parse(
-        r#"{ "id" : "a" ,"n":1.50, "big":123456789012345678901234567890,"x":[ ]}"#,
-    )
-    .unwrap();
+    let odd =
+        Record::parse(r#"{ "id" : "a" ,"n":1.50, "big":123456789012345678901234567890,"x":[ ]}"#)
+            .unwrap();
     let log = home();
     let tail = log
         .append(&stream, Expected::EMPTY, &[odd.clone(), record("b")])

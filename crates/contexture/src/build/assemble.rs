@@ -7,7 +7,8 @@
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::item::{Item, Wire};
+use super::item::Item;
+use crate::Wire;
 use crate::message::anthropic;
 
 /// What stands around the messages.

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::item::{Item, Kind, Pricing, Rule, Wire};
+use super::item::{Item, Kind, Pricing, Rule};
 use super::normalize::{Pieces, Weave};
 use crate::message::openai;
 use crate::prompt::{ComposeOptions, system_prompt};
 use crate::tokens::Bpe;
-use crate::{ContextError, Entry, Message, View};
+use crate::{ContextError, Entry, Message, View, Wire};
 
 /// Spec 004's `ContextBuildResult`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

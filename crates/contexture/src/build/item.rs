@@ -7,17 +7,7 @@ use serde::Serialize;
 
 use crate::message::{anthropic, openai};
 use crate::tokens::{Tokenizer, count};
-use crate::{Entry, Message, Payload, Role};
-
-/// The form in which the request goes out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wire {
-    /// OpenAI's chat completions body.
-    #[default]
-    OpenAi,
-    /// Anthropic's messages body.
-    Anthropic,
-}
+use crate::{Entry, Message, Payload, Role, Wire};
 
 /// Why an item is in the request as it is, or why it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

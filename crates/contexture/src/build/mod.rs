@@ -23,12 +23,13 @@ mod relieve;
 mod session;
 mod turn;
 
+pub use crate::message::Wire;
 pub use built::{BuildResult, Built, Stats};
 pub use compact::{Compactor, Extract, Span, SpanItem};
 pub use compose::{Composed, Metadata, compose};
 pub use config::ContextConfig;
 pub use input::{BuildInput, UpdateRequest};
-pub use item::{Rule, Wire};
+pub use item::Rule;
 pub use manager::{ContextManager, RuntimeHintProvider, UpdateResult};
 pub use receipt::{
     BudgetUsed, CacheReceipt, ExcludedReceipt, ItemReceipt, Receipt, TokenizerUsed, ToolReceipt,

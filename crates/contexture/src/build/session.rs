@@ -12,12 +12,12 @@ use super::assemble::{Body, Head, frame_bytes};
 use super::cache::Cache;
 use super::compact::Compactor;
 use super::compact::ladder::Load;
-use super::item::{Item, Pricing, Source, Wire};
+use super::item::{Item, Pricing, Source};
 use super::normalize::{Pieces, Touched, Weave};
 use super::{Built, ContextConfig, Turn, join_sections};
-use crate::entry::{Change, Payload};
+use crate::entry::{Change, Payload, RequestRecord};
 use crate::tokens::{Bpe, Tokenizer, count};
-use crate::{ContextError, Entry, EntryId, Message, View};
+use crate::{ContextError, Entry, EntryId, Message, View, Wire};
 
 /// How a session builds its requests.
 #[derive(Clone)]
@@ -110,9 +110,9 @@ impl Session {
     }
 
     /// A session with this log.
-    pub fn open(
+    pub fn open<E: Into<Arc<Entry>>>(
         settings: Settings,
-        entries: impl IntoIterator<Item = Entry>,
+        entries: impl IntoIterator<Item = E>,
     ) -> Result<Self, ContextError> {
         let mut session = Self::new(settings)?;
         session.append(entries)?;
@@ -124,20 +124,47 @@ impl Session {
         &self.view
     }
 
-    /// The model that the next bodies name.
-    pub fn address(&mut self, model: Option<String>) {
-        if self.head.model != model {
-            self.head.model = model;
+    /// Makes the next bodies as the one of this record was: for its model, with its parameters.
+    pub fn address(&mut self, record: &RequestRecord) {
+        let head = Head {
+            model: record.model.clone(),
+            params: match &record.params {
+                Some(params) => params.clone(),
+                None => self.head.params.clone(),
+            },
+            max_tokens: record.max_tokens.unwrap_or(self.head.max_tokens),
+        };
+        if self.head != head {
+            self.head = head;
             self.frame_bytes = frame_bytes(self.settings.wire, &self.head, self.view.tools());
             self.body.clear();
         }
     }
 
+    /// The record of the request as it was last built: what it takes to make it again, beside the
+    /// log.
+    pub fn record(&self) -> RequestRecord {
+        let wire = self.settings.wire;
+        RequestRecord {
+            digest: self.body.digest().to_owned(),
+            model: self.head.model.clone(),
+            input_tokens: self.tokens(),
+            wire: Some(wire).filter(|wire| *wire != Wire::default()),
+            params: Some(self.head.params.clone()).filter(|params| !params.is_empty()),
+            max_tokens: (wire == Wire::Anthropic).then_some(self.head.max_tokens),
+            ..RequestRecord::default()
+        }
+    }
+
     /// Adds entries that were logged.
-    pub fn append(&mut self, entries: impl IntoIterator<Item = Entry>) -> Result<(), ContextError> {
+    pub fn append<E: Into<Arc<Entry>>>(
+        &mut self,
+        entries: impl IntoIterator<Item = E>,
+    ) -> Result<(), ContextError> {
         let entries = entries.into_iter();
         self.view.reserve(entries.size_hint().0);
         for entry in entries {
+            let entry: Arc<Entry> = entry.into();
             let sent = match &entry.payload {
                 Payload::Request(record) => Some(record.reported_input()),
                 _ => None,
@@ -181,7 +208,7 @@ impl Session {
         Ok(Built::new(self, end, false))
     }
 
-    pub(super) fn push(&mut self, entry: Entry) -> Result<(), ContextError> {
+    pub(super) fn push(&mut self, entry: impl Into<Arc<Entry>>) -> Result<(), ContextError> {
         match self.view.push(entry)? {
             Change::None => {}
             Change::Rewritten => self.stale = true,

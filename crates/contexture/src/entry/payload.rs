@@ -3,7 +3,7 @@ use serde_json::{Map, Value};
 
 use super::EntryId;
 use crate::prompt::Section;
-use crate::{ContextError, Message, Role};
+use crate::{ContextError, Message, Role, Wire};
 
 /// The version of the log's format that this code writes, and the newest that it reads.
 pub const VERSION: u64 = 1;
@@ -180,6 +180,15 @@ pub struct RequestRecord {
     /// Our count.
     #[serde(default)]
     pub input_tokens: usize,
+    /// The form in which it went out; absent means OpenAI's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
+    /// Parameters that went out as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+    /// How long the answer might be, where the form says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<usize>,
     /// What the provider reported, in its own form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Map<String, Value>>,

@@ -39,7 +39,9 @@ pub struct Live<'a> {
 
 impl View {
     /// The view of these entries.
-    pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Result<Self, ContextError> {
+    pub fn fold<E: Into<Arc<Entry>>>(
+        entries: impl IntoIterator<Item = E>,
+    ) -> Result<Self, ContextError> {
         let mut view = Self::default();
         for entry in entries {
             view.push(entry)?;
@@ -48,7 +50,8 @@ impl View {
     }
 
     /// Adds the next entry of the log.
-    pub fn push(&mut self, entry: Entry) -> Result<Change, ContextError> {
+    pub fn push(&mut self, entry: impl Into<Arc<Entry>>) -> Result<Change, ContextError> {
+        let entry: Arc<Entry> = entry.into();
         if let Some(&known) = self.index.get(&entry.id) {
             return self.repeated(known, &entry);
         }
@@ -67,7 +70,7 @@ impl View {
         let position = self.log.len();
         self.check_target(&entry, position)?;
         self.index.insert(entry.id.clone(), position);
-        self.log.push(Arc::new(entry));
+        self.log.push(entry);
         self.fold.marks.push(Mark::of(&self.log[position]));
         if linear && !self.reaches_back(position) {
             Ok(self.fold.apply(&self.log, &self.index, position))

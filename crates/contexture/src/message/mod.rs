@@ -16,6 +16,17 @@ pub use part::Part;
 pub use role::Role;
 pub use tool_call::ToolCall;
 
+/// The form in which a request goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// OpenAI's chat completions body.
+    #[default]
+    OpenAi,
+    /// Anthropic's messages body.
+    Anthropic,
+}
+
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {

@@ -1,0 +1,335 @@
+//! Looks at every stream, says what is wrong in words, and repairs with a backup.
+
+use std::collections::HashMap;
+use std::io;
+
+use contexture::{EntryId, View};
+use serde_json::Value;
+
+use crate::disk::{Create, DiskFile};
+use crate::files::lines::{Lines, record, settle, trimmed};
+use crate::files::{self, FileLog};
+use crate::{From, Kind, Log, Record, Sessions, StoreError, Stream, sessions};
+
+/// What was found in one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkup {
+    /// Which.
+    pub stream: Stream,
+    /// How many sound records it has.
+    pub records: usize,
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// At which line of the file, from 1, where it is one.
+    pub line: Option<usize>,
+    /// What, in words.
+    pub what: String,
+    /// What a repair does about it; nothing if there is nothing to do.
+    pub remedy: Option<String>,
+}
+
+/// What a repair came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// Where the file is kept as it was.
+    pub backup: String,
+    /// How many records it has now.
+    pub records: usize,
+}
+
+/// A stream's file, line by line: what stays and what is wrong.
+#[derive(Default)]
+struct Examined {
+    sound: Vec<Record>,
+    findings: Vec<Finding>,
+}
+
+/// Looks at all streams of a folder.
+pub fn check_files(log: &FileLog) -> Result<Vec<Checkup>, StoreError> {
+    each_stream(log, |stream| {
+        let examined = examine(log, stream)?;
+        Ok(Checkup {
+            stream: stream.clone(),
+            records: examined.sound.len(),
+            findings: examined.findings,
+        })
+    })
+}
+
+/// Looks at all streams of any log. Of damage that the home itself deals with it sees nothing.
+pub fn check(log: &dyn Log) -> Result<Vec<Checkup>, StoreError> {
+    each_stream(log, |stream| {
+        let mut examined = Examined::default();
+        let mut judge = Judge::new(stream);
+        for record in log.read(stream, From::Start)? {
+            judge.take(&mut examined, None, record?);
+        }
+        Ok(Checkup {
+            stream: stream.clone(),
+            records: examined.sound.len(),
+            findings: examined.findings,
+        })
+    })
+}
+
+/// Looks at where forks come from.
+pub fn check_forks(sessions: &Sessions) -> Result<Vec<(Stream, Finding)>, StoreError> {
+    let mut out = Vec::new();
+    for info in sessions.list()? {
+        if let Err(error @ StoreError::Context(_)) = sessions.load(&info.stream.key) {
+            out.push((
+                info.stream,
+                Finding {
+                    line: None,
+                    what: error.to_string(),
+                    remedy: None,
+                },
+            ));
+        }
+    }
+    Ok(out)
+}
+
+/// Repairs a stream's file: what is sound stays, in order; the file as it was is kept beside it.
+/// Nothing is done where nothing can be.
+pub fn repair(log: &FileLog, stream: &Stream) -> Result<Option<Repair>, StoreError> {
+    let _lock = log.lock(stream)?;
+    let examined = examine(log, stream)?;
+    if examined
+        .findings
+        .iter()
+        .all(|finding| finding.remedy.is_none())
+    {
+        return Ok(None);
+    }
+    let path = files::path(stream);
+    let backup = back_up(log, &path)?;
+    let mut bytes = Vec::new();
+    for record in &examined.sound {
+        bytes.extend_from_slice(record.text().as_bytes());
+        bytes.push(b'\n');
+    }
+    log.overwrite(&path, &bytes)?;
+    Ok(Some(Repair {
+        backup: log.disk().place(&backup),
+        records: examined.sound.len(),
+    }))
+}
+
+fn each_stream(
+    log: &dyn Log,
+    mut look: impl FnMut(&Stream) -> Result<Checkup, StoreError>,
+) -> Result<Vec<Checkup>, StoreError> {
+    let mut all = Vec::new();
+    for kind in Kind::ALL {
+        for info in log.list(kind)? {
+            // One that cannot be opened is a finding, not the end.
+            all.push(look(&info.stream).unwrap_or_else(|error| Checkup {
+                stream: info.stream.clone(),
+                records: 0,
+                findings: vec![Finding {
+                    line: None,
+                    what: error.to_string(),
+                    remedy: None,
+                }],
+            }));
+        }
+    }
+    Ok(all)
+}
+
+fn examine(log: &FileLog, stream: &Stream) -> Result<Examined, StoreError> {
+    let path = files::path(stream);
+    let failed = |error| StoreError::io(log.disk().place(&path), error);
+    let file = log.disk().open(&path, Create::No).map_err(failed)?;
+    let mut examined = Examined::default();
+    lines(file.as_ref(), stream, &mut examined).map_err(failed)?;
+    Ok(examined)
+}
+
+fn lines(file: &dyn DiskFile, stream: &Stream, examined: &mut Examined) -> io::Result<()> {
+    let len = file.length()?;
+    let end = settle(file, len)?.end;
+    let mut judge = Judge::new(stream);
+    let mut lines = Lines::new(file, 0, end);
+    let mut number = 0;
+    while let Some(line) = lines.next()? {
+        number += 1;
+        if trimmed(line.bytes).is_empty() {
+            continue;
+        }
+        let what = match record(line.bytes) {
+            Ok(record) => {
+                judge.take(examined, Some(number), record);
+                continue;
+            }
+            Err(_) if line.too_long => "it is longer than any entry may be".to_owned(),
+            Err(what) => what,
+        };
+        let saved = salvage(line.bytes);
+        let remedy = match saved.len() {
+            0 => "the line is taken out".to_owned(),
+            1 => "the entry inside it is kept, the rest taken out".to_owned(),
+            n => format!("the {n} entries inside it are kept, the rest taken out"),
+        };
+        examined.findings.push(Finding {
+            line: Some(number),
+            what,
+            remedy: Some(remedy),
+        });
+        for record in saved {
+            judge.take(examined, Some(number), record);
+        }
+    }
+    if end < len {
+        examined.findings.push(Finding {
+            line: Some(number + 1),
+            what: format!(
+                "the last append was cut off: {} bytes that were never acknowledged",
+                len - end
+            ),
+            remedy: Some("they are taken away".to_owned()),
+        });
+    }
+    Ok(())
+}
+
+/// Whether records belong into a stream, one after another.
+struct Judge<'s> {
+    stream: &'s Stream,
+    view: View,
+    seen: HashMap<EntryId, String>,
+}
+
+impl<'s> Judge<'s> {
+    fn new(stream: &'s Stream) -> Self {
+        Self {
+            stream,
+            view: View::default(),
+            seen: HashMap::new(),
+        }
+    }
+
+    fn take(&mut self, examined: &mut Examined, line: Option<usize>, record: Record) {
+        match self.objection(&record) {
+            None => examined.sound.push(record),
+            // What a newer program wrote is not ours to take out.
+            Some((what, false)) => {
+                examined.findings.push(Finding {
+                    line,
+                    what,
+                    remedy: None,
+                });
+                examined.sound.push(record);
+            }
+            Some((what, true)) => examined.findings.push(Finding {
+                line,
+                what,
+                remedy: Some("the line is taken out".to_owned()),
+            }),
+        }
+    }
+
+    /// What is wrong with a record here, and whether to take it out.
+    fn objection(&mut self, record: &Record) -> Option<(String, bool)> {
+        if self.stream.kind != Kind::Session {
+            return self.foreign_line(record);
+        }
+        let first = self.view.log().is_empty();
+        let entry = match record.entry() {
+            Ok(mut entry) => {
+                // A fork's first entry follows one of another stream.
+                if first {
+                    entry.parent_id = None;
+                }
+                entry
+            }
+            Err(error) => return Some((error.to_string(), !sessions::is_newer(&error))),
+        };
+        let before = self.view.log().len();
+        match self.view.push(entry) {
+            Ok(_) if self.view.log().len() == before => Some((
+                format!("entry `{}` stands here a second time", record.id()),
+                true,
+            )),
+            Ok(_) => None,
+            Err(error) => Some((error.to_string(), true)),
+        }
+    }
+
+    fn foreign_line(&mut self, record: &Record) -> Option<(String, bool)> {
+        let value = record.value().ok()?;
+        if let Some(Value::String(key)) = value.get("chatKey")
+            && key != self.stream.key.as_str()
+        {
+            return Some((format!("it is of another chat, `{key}`"), true));
+        }
+        match self
+            .seen
+            .insert(record.id().clone(), record.text().to_owned())
+        {
+            Some(_) => Some((
+                format!("line `{}` stands here a second time", record.id()),
+                true,
+            )),
+            None => None,
+        }
+    }
+}
+
+/// The whole records inside a damaged line, such as two that ran together.
+fn salvage(line: &[u8]) -> Vec<Record> {
+    const BEGINS: &[u8] = b"{\"id\":";
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(at) = memchr::memmem::find(rest, BEGINS) {
+        rest = &rest[at..];
+        let mut values =
+            serde_json::Deserializer::from_slice(rest).into_iter::<serde::de::IgnoredAny>();
+        let whole = values.next().is_some_and(|value| value.is_ok());
+        let length = if whole {
+            values.byte_offset()
+        } else {
+            BEGINS.len()
+        };
+        if whole && let Ok(record) = record(&rest[..length]) {
+            found.push(record);
+        }
+        rest = &rest[length..];
+    }
+    found
+}
+
+/// A copy beside the file, under a name that is free.
+fn back_up(log: &FileLog, path: &str) -> Result<String, StoreError> {
+    let disk = log.disk();
+    let failed = |error| StoreError::io(disk.place(path), error);
+    let from = disk.open(path, Create::No).map_err(failed)?;
+    let (name, to) = (1..)
+        .find_map(|n: u32| {
+            let name = format!("{path}.bak{n}");
+            match disk.open(&name, Create::New) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+                other => Some((name, other)),
+            }
+        })
+        .ok_or_else(|| failed(io::Error::other("has too many backups")))?;
+    let to = to.map_err(failed)?;
+    let mut block = vec![0; 1 << 20];
+    let mut at = 0;
+    loop {
+        let read = from.read_at(&mut block, at).map_err(failed)?;
+        if read == 0 {
+            break;
+        }
+        to.write_at(&block[..read], at).map_err(failed)?;
+        at += read as u64;
+    }
+    to.sync().map_err(failed)?;
+    Ok(name)
+}

@@ -1,0 +1,214 @@
+//! What an agent did, run by run: the execution memory of spec 001.
+//!
+//! A window, not a log: at `windowEntries` the oldest runs become one line that says how many there
+//! were, when, and how their tools fared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::derive::derived;
+use crate::transcript::ReadBack;
+use crate::{Expected, From, Key, Log, Record, StoreError, Stream};
+
+/// The `requestId` of a line that stands for many.
+pub const COMPACTED: &str = "compacted";
+
+const PREVIEW: usize = 2_000;
+const ERROR: usize = 200;
+
+/// One run, or all that came before.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Execution {
+    /// The form of the line.
+    pub v: u64,
+    /// When, in RFC 3339.
+    pub ts: String,
+    /// In which chat.
+    pub chat_key: String,
+    /// Which run, or [`COMPACTED`].
+    pub request_id: String,
+    /// The beginning of what the user asked.
+    #[serde(default)]
+    pub user_preview: String,
+    /// The beginning of what came out.
+    #[serde(default)]
+    pub output_preview: String,
+    /// The tools that ran.
+    #[serde(default)]
+    pub tool_calls: Vec<ToolOutcome>,
+    /// What a line stands for that stands for many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted: Option<Compacted>,
+    /// Fields we do not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A tool that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ToolOutcome {
+    /// Its name.
+    pub tool: String,
+    /// Whether it worked, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success: Option<bool>,
+    /// The beginning of what went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Many runs in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Compacted {
+    /// How many.
+    pub count: usize,
+    /// The first one's time.
+    pub from: String,
+    /// The last one's time.
+    pub to: String,
+    /// How often each tool ran, and how often it failed.
+    pub tools: BTreeMap<String, ToolCount>,
+}
+
+/// How often a tool ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ToolCount {
+    /// In all.
+    pub calls: usize,
+    /// In vain.
+    pub failures: usize,
+}
+
+/// The execution memories of a log.
+#[derive(Clone)]
+pub struct Memories {
+    log: Arc<dyn Log>,
+    window: usize,
+}
+
+impl Memories {
+    /// The memories of this log, each of at most `window` lines.
+    pub fn new(log: Arc<dyn Log>, window: usize) -> Self {
+        Self {
+            log,
+            window: window.max(2),
+        }
+    }
+
+    /// Adds a run. Texts are cut to what a memory keeps.
+    pub fn append(&self, key: &Key, run: Execution) -> Result<(), StoreError> {
+        let stream = Stream::memory(key.clone());
+        let run = Execution {
+            v: 1,
+            chat_key: key.as_str().to_owned(),
+            user_preview: beginning(&run.user_preview, PREVIEW),
+            output_preview: beginning(&run.output_preview, PREVIEW),
+            tool_calls: run.tool_calls.into_iter().map(ToolOutcome::cut).collect(),
+            ..run
+        };
+        let before = self.log.tail(&stream)?;
+        let record = derived(None, &run)?;
+        let expected = Expected::Tail(before.as_ref());
+        let last = self.log.append(&stream, expected, &[record])?;
+        let kept = self.records(&stream)?;
+        if kept.len() <= self.window {
+            return Ok(());
+        }
+        let (old, new) = kept.split_at(kept.len() - (self.window - 1));
+        let mut records = vec![derived(None, &summary(key, old))?];
+        records.extend(new.iter().map(|(record, _)| record.clone()));
+        self.log
+            .replace(&stream, Expected::Tail(last.as_ref()), &records)
+    }
+
+    /// What is remembered of a chat, oldest first.
+    pub fn load(&self, key: &Key) -> Result<ReadBack<Execution>, StoreError> {
+        let stream = Stream::memory(key.clone());
+        let mut out = ReadBack {
+            lines: Vec::new(),
+            skipped: 0,
+        };
+        for (_, run) in self.records(&stream)? {
+            match run {
+                Some(run) => out.lines.push(run),
+                None => out.skipped += 1,
+            }
+        }
+        Ok(out)
+    }
+
+    /// The lines, each with what it says; nothing for one of another chat or that is no run at all.
+    fn records(&self, stream: &Stream) -> Result<Vec<(Record, Option<Execution>)>, StoreError> {
+        let records = self.log.read(stream, From::Start)?;
+        let read = records.map(|record| {
+            let record = record?;
+            let run = serde_json::from_str::<Execution>(record.text()).ok();
+            let run = run.filter(|run| run.chat_key == stream.key.as_str());
+            Ok((record, run))
+        });
+        read.collect()
+    }
+}
+
+impl ToolOutcome {
+    fn cut(self) -> Self {
+        Self {
+            error: self.error.map(|error| beginning(&error, ERROR)),
+            ..self
+        }
+    }
+}
+
+/// One line for many.
+fn summary(key: &Key, old: &[(Record, Option<Execution>)]) -> Execution {
+    let mut all = Compacted::default();
+    for run in old.iter().filter_map(|(_, run)| run.as_ref()) {
+        let (count, from, to) = match &run.compacted {
+            Some(earlier) => {
+                for (tool, counted) in &earlier.tools {
+                    let tool = all.tools.entry(tool.clone()).or_default();
+                    tool.calls += counted.calls;
+                    tool.failures += counted.failures;
+                }
+                (earlier.count, &earlier.from, &earlier.to)
+            }
+            None => (1, &run.ts, &run.ts),
+        };
+        if all.count == 0 {
+            all.from.clone_from(from);
+        }
+        all.to.clone_from(to);
+        all.count += count;
+        for call in &run.tool_calls {
+            let tool = all.tools.entry(call.tool.clone()).or_default();
+            tool.calls += 1;
+            if call.success == Some(false) {
+                tool.failures += 1;
+            }
+        }
+    }
+    let text = format!(
+        "{} earlier runs, from {} to {}",
+        all.count, all.from, all.to
+    );
+    Execution {
+        v: 1,
+        ts: all.to.clone(),
+        chat_key: key.as_str().to_owned(),
+        request_id: COMPACTED.to_owned(),
+        user_preview: String::new(),
+        output_preview: text,
+        tool_calls: Vec::new(),
+        compacted: Some(all),
+        extra: Map::new(),
+    }
+}
+
+/// The first `most` characters.
+fn beginning(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
