@@ -34,6 +34,7 @@
 pub mod build;
 pub mod entry;
 mod error;
+pub mod import;
 pub mod json;
 pub mod message;
 pub mod prompt;

@@ -311,7 +311,7 @@ struct Parts<'a>(&'a [Part], Form);
 
 impl Serialize for Parts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let sent = |part: &&Part| self.1 != Form::Wire || !matches!(part, Part::Thinking { .. });
+        let sent = |part: &&Part| self.1 != Form::Wire || !part.is_thinking();
         // The chat format takes null for nothing, but no empty list.
         if self.1 == Form::Wire && self.0.iter().filter(sent).count() == 0 {
             return serializer.serialize_unit();

@@ -54,12 +54,25 @@ impl Part {
         }
     }
 
+    /// Whether it is thinking, readable or not.
+    pub fn is_thinking(&self) -> bool {
+        match self {
+            Self::Thinking { .. } => true,
+            // Anthropic's form of a thought that nobody but the provider may read.
+            Self::Other(map) => map
+                .get("type")
+                .is_some_and(|tag| tag == "redacted_thinking"),
+            Self::Text { .. } | Self::Image { .. } | Self::File { .. } => false,
+        }
+    }
+
     /// Whether it shows the model nothing.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text { text, .. } => text.trim().is_empty(),
             Self::Thinking { .. } => true,
-            Self::Image { .. } | Self::File { .. } | Self::Other(_) => false,
+            Self::Image { .. } | Self::File { .. } => false,
+            Self::Other(_) => self.is_thinking(),
         }
     }
 }

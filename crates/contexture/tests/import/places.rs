@@ -1,0 +1,1 @@
+//! What has a place of its own is there, and what has none is named.
