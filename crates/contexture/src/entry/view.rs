@@ -49,6 +49,11 @@ impl View {
 
     /// Adds the next entry of the log.
     pub fn push(&mut self, entry: Entry) -> Result<Change, ContextError> {
+        self.push_shared(Arc::new(entry))
+    }
+
+    /// The same for an entry that others hold, too.
+    pub(crate) fn push_shared(&mut self, entry: Arc<Entry>) -> Result<Change, ContextError> {
         if let Some(&known) = self.index.get(&entry.id) {
             return self.repeated(known, &entry);
         }
@@ -67,7 +72,7 @@ impl View {
         let position = self.log.len();
         self.check_target(&entry, position)?;
         self.index.insert(entry.id.clone(), position);
-        self.log.push(Arc::new(entry));
+        self.log.push(entry);
         self.fold.marks.push(Mark::of(&self.log[position]));
         if linear && !self.reaches_back(position) {
             Ok(self.fold.apply(&self.log, &self.index, position))
