@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contexture::text::nearest;
 use contexture::{ContextConfig, ContextError, json};
+use contexture_store::Durability;
 use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
@@ -87,6 +88,18 @@ fn keys() -> Vec<Key> {
             "The most messages that tools may inject in a run.",
         ),
         Key(
+            "store.url",
+            "string",
+            Value::Null,
+            "A PostgreSQL database for logs (postgres://…); the folder .contexture unless given.",
+        ),
+        Key(
+            "store.durability",
+            "string",
+            json!("sync"),
+            "When an entry is acknowledged: `sync` when it would survive a power cut, `os` when the system has it.",
+        ),
+        Key(
             "toolPolicy",
             "object",
             json!({}),
@@ -101,22 +114,47 @@ fn keys() -> Vec<Key> {
     ]
 }
 
-/// The limits that the project sets; the defaults where there is no project.
-pub fn context(dir: Option<&Path>) -> Result<ContextConfig, CliError> {
-    let Some(path) = find(dir)? else {
-        return Ok(ContextConfig::default());
+/// What a project sets, and where it is.
+pub struct Config {
+    /// The folder that holds `.contexture` and `contexture.json`.
+    pub root: PathBuf,
+    /// The limits of a request.
+    pub context: ContextConfig,
+    /// Where logs are kept.
+    pub store: StoreConfig,
+}
+
+/// Where logs are kept, and when an append is acknowledged.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct StoreConfig {
+    pub url: Option<String>,
+    pub durability: Durability,
+}
+
+/// The project's settings; the defaults where there is no project.
+pub fn load(dir: Option<&Path>) -> Result<Config, CliError> {
+    let root = root(dir)?;
+    let path = root.join(NAME);
+    let (context, store) = if path.is_file() {
+        let bytes = std::fs::read(&path).map_err(|error| CliError::Io {
+            place: path.display().to_string(),
+            error,
+        })?;
+        read(&bytes).map_err(|error| CliError::Context {
+            place: Some(path),
+            error,
+        })?
+    } else {
+        Default::default()
     };
-    let bytes = std::fs::read(&path).map_err(|error| CliError::Io {
-        place: path.display().to_string(),
-        error,
-    })?;
-    read(&bytes).map_err(|error| CliError::Context {
-        place: Some(path),
-        error,
+    Ok(Config {
+        root,
+        context,
+        store,
     })
 }
 
-fn read(bytes: &[u8]) -> Result<ContextConfig, ContextError> {
+fn read(bytes: &[u8]) -> Result<(ContextConfig, StoreConfig), ContextError> {
     let Value::Object(document) = json::parse(bytes, 1)? else {
         return Err(ContextError::invalid(
             "line 1",
@@ -125,17 +163,35 @@ fn read(bytes: &[u8]) -> Result<ContextConfig, ContextError> {
         ));
     };
     check(&document, "")?;
-    let Some(Value::Object(context)) = document.get("context") else {
-        return Ok(ContextConfig::default());
+    let mut limits = ContextConfig::default();
+    if let Some(Value::Object(context)) = document.get("context") {
+        let ours = context.iter().filter(|(_, value)| !value.is_object());
+        limits = limits.overlaid(&ours.map(|(k, v)| (k.clone(), v.clone())).collect())?;
+        limits.validate()?;
+    }
+    Ok((limits, store(&document)?))
+}
+
+fn store(document: &Map<String, Value>) -> Result<StoreConfig, ContextError> {
+    let text = |name: &str| {
+        let value = document.get("store").and_then(|store| store.get(name));
+        value.and_then(Value::as_str)
     };
-    let ours = context.iter().filter(|(_, value)| !value.is_object());
-    let limits = ContextConfig::default().overlaid(
-        &ours
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect(),
-    )?;
-    limits.validate()?;
-    Ok(limits)
+    let durability = match text("durability") {
+        None | Some("sync") => Durability::Sync,
+        Some("os") => Durability::Os,
+        Some(other) => {
+            return Err(ContextError::invalid(
+                "store.durability",
+                format!("`{other}` is unknown"),
+                "`sync` survives a power cut, `os` only the end of the process",
+            ));
+        }
+    };
+    Ok(StoreConfig {
+        url: text("url").map(str::to_owned),
+        durability,
+    })
 }
 
 /// Refuses a key that the table does not have, and a value of another type.
@@ -175,6 +231,7 @@ fn check(map: &Map<String, Value>, path: &str) -> Result<(), ContextError> {
                 known.extend([
                     "context",
                     "agent",
+                    "store",
                     "context.chatHistory",
                     "context.agentContext",
                 ]);
@@ -193,13 +250,17 @@ fn fits(value: &Value, kind: &str) -> bool {
     match kind {
         "integer" => value.is_u64(),
         "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
         _ => value.is_object(),
     }
 }
 
-/// The project's configuration: in `dir`, or upwards from the working folder.
-fn find(dir: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
-    const NAME: &str = "contexture.json";
+const NAME: &str = "contexture.json";
+/// The folder of a project's data.
+pub const DATA: &str = ".contexture";
+
+/// The project's folder: `dir`, or the nearest upwards that is one; else where we are.
+fn root(dir: Option<&Path>) -> Result<PathBuf, CliError> {
     if let Some(dir) = dir {
         if !dir.is_dir() {
             return Err(CliError::Usage {
@@ -207,16 +268,15 @@ fn find(dir: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
                 hint: "give the project's root".to_owned(),
             });
         }
-        return Ok(Some(dir.join(NAME)).filter(|path| path.is_file()));
+        return Ok(dir.to_owned());
     }
     let here = std::env::current_dir().map_err(|error| CliError::Io {
         place: "the working folder".to_owned(),
         error,
     })?;
-    Ok(here
-        .ancestors()
-        .map(|folder| folder.join(NAME))
-        .find(|path| path.is_file()))
+    let project = |folder: &&Path| folder.join(NAME).is_file() || folder.join(DATA).is_dir();
+    let root = here.ancestors().find(project).unwrap_or(&here);
+    Ok(root.to_owned())
 }
 
 /// The JSON Schema of `contexture.json`.

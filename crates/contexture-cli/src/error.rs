@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use contexture::ContextError;
+use contexture_store::StoreError;
 use serde_json::json;
 
 /// Why a command failed. The exit code follows from the kind.
@@ -24,13 +25,20 @@ pub enum CliError {
     #[error("{what}")]
     Usage { what: String, hint: String },
     /// A recorded request could not be made again.
-    #[error("request {request} differs: recorded {recorded}, made {made}")]
+    #[error("request {request} (entry {entry}) differs: recorded {recorded}, made {made}")]
     Differs {
         request: usize,
+        entry: String,
         recorded: String,
         made: String,
         hint: String,
     },
+    /// The store refused, or could not.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The doctor found something.
+    #[error("{what}")]
+    Unhealthy { what: String, hint: String },
     /// Whoever reads our output went away.
     #[error("the reader went away")]
     Pipe,
@@ -48,6 +56,17 @@ impl CliError {
                 ..
             } => 3,
             Self::Context { .. } | Self::Io { .. } | Self::Differs { .. } | Self::Pipe => 1,
+            Self::Store(error) => match error {
+                StoreError::Context(ContextError::Overflow(_)) => 4,
+                StoreError::BadKey { .. }
+                | StoreError::BadRecord { .. }
+                | StoreError::IdTaken { .. }
+                | StoreError::NoEntry { .. }
+                | StoreError::Context(_) => 3,
+                StoreError::NotOurs { .. } | StoreError::Forked { .. } => 5,
+                _ => 1,
+            },
+            Self::Unhealthy { .. } => 1,
             Self::Usage { .. } => 2,
         }
     }
@@ -58,6 +77,8 @@ impl CliError {
             Self::Io { .. } => "Io",
             Self::Usage { .. } => "Usage",
             Self::Differs { .. } => "Differs",
+            Self::Store(error) => error.code(),
+            Self::Unhealthy { .. } => "Unhealthy",
             Self::Pipe => "Pipe",
         }
     }
@@ -69,7 +90,10 @@ impl CliError {
                 "check the path; `-` reads standard input".to_owned()
             }
             Self::Io { .. } | Self::Pipe => String::new(),
-            Self::Usage { hint, .. } | Self::Differs { hint, .. } => hint.clone(),
+            Self::Store(error) => error.hint(),
+            Self::Usage { hint, .. }
+            | Self::Differs { hint, .. }
+            | Self::Unhealthy { hint, .. } => hint.clone(),
         }
     }
 }

@@ -45,6 +45,42 @@ pub fn read(source: &Source) -> Result<Vec<u8>, CliError> {
     }
 }
 
+/// A line of the input.
+pub struct Line {
+    /// Which one, from 1.
+    pub number: usize,
+    /// What it holds, with its end.
+    pub bytes: Vec<u8>,
+}
+
+/// Hands over the lines as they come, until there are no more, one cannot be read, or nobody wants
+/// any.
+pub fn lines(file: &Path, mut take: impl FnMut(Result<Line, CliError>) -> bool) {
+    let mut reader = match open(file) {
+        Ok(reader) => reader,
+        Err(error) => {
+            take(Err(error));
+            return;
+        }
+    };
+    for number in 1.. {
+        let mut bytes = Vec::new();
+        let line = match read_line(reader.as_mut(), &mut bytes) {
+            Err(error) => Err(failed(file, error)),
+            Ok(_) if bytes.len() > MAX_BYTES => Err(CliError::Context {
+                place: place(file),
+                error: too_long(number),
+            }),
+            Ok(_) if bytes.is_empty() => return,
+            Ok(_) => Ok(Line { number, bytes }),
+        };
+        let last = line.is_err();
+        if !take(line) || last {
+            return;
+        }
+    }
+}
+
 /// The file's name for messages; none for standard input.
 pub fn place(file: &Path) -> Option<std::path::PathBuf> {
     (file != Path::new("-")).then(|| file.to_owned())

@@ -8,6 +8,8 @@ mod config;
 mod error;
 mod input;
 mod settings;
+mod store;
+mod time;
 mod view;
 
 use std::process::ExitCode;
@@ -38,6 +40,11 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Update(options) => command::update(&options, json, dir.as_deref()),
         Command::Tokens(options) => command::tokens(&options, json),
         Command::Compose(options) => command::compose(&options, json),
+        Command::Sessions(what) => command::sessions(what, json, dir.as_deref()),
+        Command::Import(options) => command::import(&options, json, dir.as_deref()),
+        Command::Inspect(options) => command::inspect(&options, json, dir.as_deref()),
+        Command::Diff(options) => command::diff(&options, json, dir.as_deref()),
+        Command::Doctor(options) => command::doctor(&options, json, dir.as_deref()),
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
         Command::Config {
             command: args::ConfigCommand::Schema,

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contexture::build::{BuildInput, Extract};
+use contexture::entry::RequestRecord;
 use contexture::tokens::{FileTokenizer, Tokenizer, for_model};
-use contexture::{Settings, Wire};
+use contexture::{ContextConfig, Settings, Wire};
 
 use crate::args::{CompactorName, Format, Limits, Model};
-use crate::config;
+use crate::config::{self, Config};
 use crate::error::CliError;
 
 /// What a flag says beats what the input says, which beats what the project says.
@@ -18,7 +19,16 @@ pub fn settings(
     format: Option<Format>,
     dir: Option<&Path>,
 ) -> Result<Settings, CliError> {
-    let mut config = input.config_over(config::context(dir)?)?;
+    with_config(limits, input, format, config::load(dir)?.context)
+}
+
+fn with_config(
+    limits: &Limits,
+    input: &BuildInput,
+    format: Option<Format>,
+    project: ContextConfig,
+) -> Result<Settings, CliError> {
+    let mut config = input.config_over(project)?;
     if let Some(budget) = limits.budget {
         config.max_input_tokens = budget;
     }
@@ -49,6 +59,25 @@ pub fn settings(
         model: model.map(|name| bare(&name).to_owned()),
         params: input.params.clone(),
     })
+}
+
+/// The settings for a stored session: what a flag says beats what its last request was made with,
+/// which beats what the project says.
+pub fn of_session(
+    limits: &Limits,
+    last: Option<&RequestRecord>,
+    config: &Config,
+) -> Result<Settings, CliError> {
+    let input = BuildInput {
+        model: last.and_then(|record| record.model.clone()),
+        params: last
+            .and_then(|record| record.params.clone())
+            .unwrap_or_default(),
+        ..BuildInput::default()
+    };
+    let mut settings = with_config(limits, &input, None, config.context)?;
+    settings.wire = last.and_then(|record| record.wire).unwrap_or_default();
+    Ok(settings)
 }
 
 /// The tokenizer for a model, or the one that a file holds.

@@ -1,6 +1,6 @@
 //! Looks at every stream, says what is wrong in words, and repairs with a backup.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io;
 
 use contexture::{EntryId, View};
@@ -203,7 +203,7 @@ fn lines(file: &dyn DiskFile, stream: &Stream, examined: &mut Examined) -> io::R
 struct Judge<'s> {
     stream: &'s Stream,
     view: View,
-    seen: HashMap<EntryId, String>,
+    seen: HashSet<EntryId>,
 }
 
 impl<'s> Judge<'s> {
@@ -211,7 +211,7 @@ impl<'s> Judge<'s> {
         Self {
             stream,
             view: View::default(),
-            seen: HashMap::new(),
+            seen: HashSet::new(),
         }
     }
 
@@ -269,16 +269,13 @@ impl<'s> Judge<'s> {
         {
             return Some((format!("it is of another chat, `{key}`"), true));
         }
-        match self
-            .seen
-            .insert(record.id().clone(), record.text().to_owned())
-        {
-            Some(_) => Some((
+        let again = !self.seen.insert(record.id().clone());
+        again.then(|| {
+            (
                 format!("line `{}` stands here a second time", record.id()),
                 true,
-            )),
-            None => None,
-        }
+            )
+        })
     }
 }
 

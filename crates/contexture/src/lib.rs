@@ -8,7 +8,7 @@
 //! bytes, on any machine, and a request can be made again years later.
 //!
 //! The modules are in the order of the flow: [`message`] → [`entry`] → [`tokens`] → [`prompt`] →
-//! [`build`] → [`replay`].
+//! [`build`] → [`replay`], [`diff`].
 //!
 //! ```
 //! use contexture::{ContextConfig, Message, Session, Settings, Turn};
@@ -32,6 +32,7 @@
 //! ```
 
 pub mod build;
+pub mod diff;
 pub mod entry;
 mod error;
 pub mod import;

@@ -2,7 +2,12 @@
 
 mod build;
 mod compose;
+mod diff;
+mod doctor;
+mod inspect;
+mod point;
 mod replay;
+mod sessions;
 mod tokens;
 mod update;
 
@@ -19,7 +24,11 @@ use crate::{config, input};
 
 pub use build::build;
 pub use compose::compose;
+pub use diff::diff;
+pub use doctor::doctor;
+pub use inspect::inspect;
 pub use replay::replay;
+pub use sessions::{import, sessions};
 pub use tokens::tokens;
 pub use update::update;
 
@@ -42,7 +51,7 @@ fn read(source: &Source) -> Result<BuildInput, CliError> {
 }
 
 /// Names the file in an error.
-fn at(source: &Source) -> impl Fn(ContextError) -> CliError {
+fn at(source: &Source) -> impl Fn(ContextError) -> CliError + use<> {
     let place = input::place(&source.file);
     move |error| CliError::Context {
         place: place.clone(),

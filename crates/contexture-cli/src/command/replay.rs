@@ -1,20 +1,23 @@
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use contexture::build::Built;
+use contexture::build::{BuildInput, Built, Settings};
 use contexture::replay::{self, Step};
+use contexture::{ContextError, Entry, Payload};
+use contexture_store::{Key, StoreError};
 
 use super::{at, read, to_value};
-use crate::args::{Format, Replay};
+use crate::args::{Format, Replay, Source};
 use crate::error::CliError;
-use crate::settings::settings;
+use crate::settings::{of_session, settings};
 use crate::view::{Paint, Table};
+use crate::{config, store};
 
 /// `ctx replay`.
 pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
-    let input = read(&options.source)?;
-    let settings = settings(&options.limits, &input, options.format, dir)?;
-    let budget = settings.config.max_input_tokens;
+    let what = Replayed::find(options, dir)?;
+    let budget = what.settings.config.max_input_tokens;
     let format = options
         .format
         .unwrap_or(if json { Format::Json } else { Format::View });
@@ -27,7 +30,7 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
     let mut visit = |step: &Step, built: &Built<'_>| {
         requests += 1;
         if let (Some(recorded), None) = (&step.recorded_digest, &differs) {
-            differs = Some((step.request, recorded.clone(), step.digest.clone()));
+            differs = Some((step.clone(), recorded.clone()));
         }
         written = match format {
             Format::Json => to_value(step).and_then(|v| Ok(writeln!(out, "{v}")?)),
@@ -41,33 +44,137 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
         };
         match &written {
             Ok(()) => Ok(()),
-            Err(_) => Err(contexture::ContextError::invalid("output", "is closed", "")),
+            Err(_) => Err(ContextError::invalid("output", "is closed", "")),
         }
     };
     let done = if options.verify {
-        replay::verify(&settings, input.session_entries, &mut visit)
+        let entries = what.input.session_entries.iter().cloned().map(Arc::new);
+        replay::verify(&what.settings, entries, &mut visit)
     } else {
-        replay::replay(settings, input, &mut visit)
+        replay::replay(what.settings, what.input.clone(), &mut visit).map(drop)
     };
     written?;
-    done.map_err(at(&options.source))?;
+    done.map_err(&what.named)?;
     if format == Format::View {
         out.write_all(table.end(budget).as_bytes())?;
     }
     out.flush()?;
     drop(out);
     match differs {
-        Some((request, recorded, made)) => Err(CliError::Differs {
-            request,
-            recorded,
-            made,
-            hint: "the log, or what is built from it, changed since the request was sent"
-                .to_owned(),
-        }),
+        Some((step, recorded)) => Err(difference(&what.input.session_entries, &step, recorded)),
+        None if options.verify && requests == 0 => {
+            eprintln!("no request was recorded, so there is nothing to verify");
+            Ok(())
+        }
         None if options.verify => {
             eprintln!("{requests} recorded requests, each made again byte for byte");
             Ok(())
         }
         None => Ok(()),
+    }
+}
+
+/// The first request that could not be made again, with what its record says beside the digest.
+fn difference(entries: &[Entry], step: &Step, recorded: String) -> CliError {
+    let record = entries.iter().find(|entry| entry.id == step.entry_id);
+    let tokens = match record.map(|entry| &entry.payload) {
+        Some(Payload::Request(record)) if record.input_tokens != step.input_tokens => format!(
+            "it had {} tokens and has {} now; ",
+            record.input_tokens, step.input_tokens
+        ),
+        _ => String::new(),
+    };
+    CliError::Differs {
+        request: step.request,
+        entry: step.entry_id.to_string(),
+        recorded,
+        made: step.digest.clone(),
+        hint: format!(
+            "{tokens}the log, or what is built from it, changed since it was sent: `ctx doctor` checks the log, \
+             `ctx inspect SESSION --at {}` shows the request",
+            step.entry_id
+        ),
+    }
+}
+
+/// What is replayed, and how.
+struct Replayed {
+    input: BuildInput,
+    settings: Settings,
+    /// Says in an error where it came from.
+    named: Box<dyn Fn(ContextError) -> CliError>,
+}
+
+impl Replayed {
+    /// A session of that name, or else a file.
+    fn find(options: &Replay, dir: Option<&Path>) -> Result<Self, CliError> {
+        if options.what != "-"
+            && options.line.is_none()
+            && let Ok(key) = Key::new(options.what.as_str())
+        {
+            match store::open(dir)?.load(&key) {
+                Ok(loaded) => return Self::session(options, &key, &loaded.view, dir),
+                Err(CliError::Store(StoreError::NoStream { .. }))
+                    if Path::new(&options.what).exists() => {}
+                Err(CliError::Store(StoreError::NoStream { stream, nearest })) => {
+                    return Err(CliError::Usage {
+                        what: format!("there is no {stream}, and no such file"),
+                        hint: match nearest {
+                            Some(name) => format!("did you mean `{name}`?"),
+                            None => {
+                                "`ctx sessions list` shows the sessions; `-` reads standard input"
+                                    .to_owned()
+                            }
+                        },
+                    });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let source = Source {
+            file: PathBuf::from(&options.what),
+            line: options.line,
+        };
+        let input = read(&source)?;
+        Ok(Self {
+            settings: settings(&options.limits, &input, options.format, dir)?,
+            input,
+            named: Box::new(at(&source)),
+        })
+    }
+
+    fn session(
+        options: &Replay,
+        key: &Key,
+        view: &contexture::View,
+        dir: Option<&Path>,
+    ) -> Result<Self, CliError> {
+        let record = view
+            .log()
+            .iter()
+            .rev()
+            .find_map(|entry| match &entry.payload {
+                Payload::Request(record) => Some(record),
+                _ => None,
+            });
+        let mut settings = of_session(&options.limits, record, &config::load(dir)?)?;
+        match options.format {
+            Some(Format::Openai) => settings.wire = contexture::Wire::OpenAi,
+            Some(Format::Anthropic) => settings.wire = contexture::Wire::Anthropic,
+            _ => {}
+        }
+        let entries = view.log().iter().map(|entry| entry.as_ref().clone());
+        let place = PathBuf::from(format!("session `{key}`"));
+        Ok(Self {
+            input: BuildInput {
+                session_entries: entries.collect(),
+                ..BuildInput::default()
+            },
+            settings,
+            named: Box::new(move |error| CliError::Context {
+                place: Some(place.clone()),
+                error,
+            }),
+        })
     }
 }

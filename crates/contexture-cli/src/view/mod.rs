@@ -1,12 +1,16 @@
 //! What people look at.
 
+mod diff;
 mod paint;
 mod replay;
 mod request;
+mod session;
 
+pub use diff::diff;
 pub use paint::Paint;
 pub use replay::Table;
-pub use request::{Shown, request};
+pub use request::{Shown, describe, request};
+pub use session::{entries, sessions};
 
 /// Text from outside, made harmless for a terminal: control characters, bidirectional overrides,
 /// zero-width and tag characters become visible or a dot. The log keeps them as they are.
@@ -39,11 +43,12 @@ pub fn thousands(number: usize) -> String {
     out
 }
 
-/// `1 message`, `2 messages`.
+/// `1 message`, `2 messages`, `3 entries`.
 pub fn plural(number: usize, noun: &str) -> String {
-    format!(
-        "{} {noun}{}",
-        thousands(number),
-        if number == 1 { "" } else { "s" }
-    )
+    let number_of = thousands(number);
+    match noun.strip_suffix('y') {
+        _ if number == 1 => format!("{number_of} {noun}"),
+        Some(stem) => format!("{number_of} {stem}ies"),
+        None => format!("{number_of} {noun}s"),
+    }
 }

@@ -263,7 +263,7 @@ fn rule(rule: Rule, paint: Paint) -> String {
 }
 
 /// A message in one line.
-fn describe(message: &Message) -> String {
+pub fn describe(message: &Message) -> String {
     let calls = message
         .tool_calls
         .iter()

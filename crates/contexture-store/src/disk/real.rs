@@ -1,7 +1,7 @@
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -45,6 +45,22 @@ impl RealDisk {
         Ok(folder)
     }
 
+    /// The folder itself, durable once it is made: nothing in it can be before.
+    fn make_root(&self) -> io::Result<()> {
+        if self.root.is_dir() {
+            return Ok(());
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.root)?;
+        let parent = self
+            .root
+            .parent()
+            .filter(|path| !path.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
     /// The folder that a path is in, and its name there.
     fn parent<'p>(&self, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -82,7 +98,7 @@ impl Disk for RealDisk {
 
     fn make_folder(&self, path: &str) -> io::Result<()> {
         if path.is_empty() {
-            return std::fs::create_dir_all(&self.root);
+            return self.make_root();
         }
         let (folder, name) = self.parent(path)?;
         match rustix::fs::mkdirat(&folder, name, PRIVATE_FOLDER) {
@@ -141,10 +157,12 @@ impl Disk for RealDisk {
                 "is no regular file",
             ));
         }
-        let seconds = u64::try_from(stat.st_mtime).ok().map(Duration::from_secs);
+        let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
+        let since = u64::try_from(stat.st_mtime).ok();
+        let since = since.map(|seconds| Duration::new(seconds, nanos));
         Ok(Stat {
             len: u64::try_from(stat.st_size).unwrap_or(0),
-            modified: seconds.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)),
+            modified: since.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)),
         })
     }
 

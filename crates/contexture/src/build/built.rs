@@ -1,9 +1,10 @@
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::receipt::{Receipt, shared_prefix};
 use super::session::Session;
 use crate::message::openai;
+use crate::prompt::Section;
 use crate::{Entry, Message, Payload};
 
 /// A request, as the session holds it. Looking at it costs nothing; the receipt is written when it
@@ -57,6 +58,32 @@ impl<'a> Built<'a> {
     /// The tools, in the caller's order.
     pub fn tools(&self) -> &'a [Value] {
         self.session.view.tools()
+    }
+
+    /// The messages with the tokens and bytes of each.
+    pub(crate) fn priced(&self) -> impl Iterator<Item = (&'a Message, usize, usize)> {
+        let items = self.session.weave.items.iter();
+        items.map(|item| (&*item.piece.message, item.piece.tokens, item.piece.bytes))
+    }
+
+    /// The stable sections, which are the first message where there are any.
+    pub(crate) fn sections(&self) -> &'a [Section] {
+        self.session.view.sections()
+    }
+
+    /// The model that the body names.
+    pub fn model(&self) -> Option<&'a str> {
+        self.session.head.model.as_deref()
+    }
+
+    /// The parameters that go out as they came.
+    pub fn params(&self) -> &'a Map<String, Value> {
+        &self.session.head.params
+    }
+
+    /// How many entries the log has, this build's own included.
+    pub fn log_len(&self) -> usize {
+        self.session.view.log().len()
     }
 
     /// Whether this build masked, summarised, dropped or cut anything.

@@ -1,5 +1,7 @@
 //! OpenAI's chat message: read without loss, written for the log and for the wire.
 
+use std::io::Write;
+
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -224,8 +226,15 @@ pub fn shown(message: &Message) -> Value {
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-fn write_form(message: &Message, form: Form, out: &mut Vec<u8>) {
-    let written = serde_json::to_writer(&mut *out, &Written { message, form });
+/// The hash of what a model is shown of the message.
+pub(crate) fn hash(message: &Message) -> blake3::Hash {
+    let mut hash = blake3::Hasher::new();
+    write_form(message, Form::Shown, &mut hash);
+    hash.finalize()
+}
+
+fn write_form(message: &Message, form: Form, out: impl Write) {
+    let written = serde_json::to_writer(out, &Written { message, form });
     // Writing to memory fails only when a map key is no string, and ours all are.
     debug_assert!(written.is_ok());
 }

@@ -4,12 +4,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use contexture::build::{Compactor, Receipt, Session, Settings, Turn, Wire};
-use contexture::entry::{BranchSummary, Compaction, Injection, RequestRecord, Target, ToolDelta};
+use contexture::diff::{Diff, Side};
+use contexture::entry::{
+    BranchSummary, Compaction, Injection, Mask, RequestRecord, Target, ToolDelta,
+};
 use contexture::message::openai;
 use contexture::prompt::Section;
 use contexture::tokens::Estimate;
 use contexture::{
-    ContextConfig, ContextError, Entry, EntryId, Message, Overflow, Payload, Role, ToolCall,
+    ContextConfig, ContextError, Entry, EntryId, Message, Overflow, Payload, Role, ToolCall, View,
 };
 use serde_json::{Map, Value, json};
 
@@ -32,6 +35,7 @@ struct Seen {
     receipt: Receipt,
     messages: Vec<Message>,
     appended: Vec<Entry>,
+    side: Side,
 }
 
 impl Scenario {
@@ -185,6 +189,15 @@ impl Scenario {
         }))
     }
 
+    /// A mark in the place of the entry's content.
+    pub fn mask(self, id: &str, reason: &str) -> Self {
+        self.entry(Payload::Mask(Mask {
+            entry_ids: vec![EntryId::from(id)],
+            reason: reason.to_owned(),
+            keep_bytes: None,
+        }))
+    }
+
     pub fn branch_summary(self, text: &str) -> Self {
         self.entry(Payload::BranchSummary(BranchSummary {
             summary: text.to_owned(),
@@ -294,6 +307,7 @@ impl Scenario {
             receipt: built.receipt(),
             messages: built.messages().cloned().collect(),
             appended: built.entries_to_append().cloned().collect(),
+            side: Side::of(&built),
         });
         Ok(())
     }
@@ -318,6 +332,20 @@ impl Scenario {
 
     pub fn messages(&self) -> &[Message] {
         &self.seen().messages
+    }
+
+    /// The last request, to be compared with another.
+    pub fn side(&self) -> Side {
+        self.seen().side.clone()
+    }
+
+    /// What changed from one request to another.
+    pub fn diff(&self, a: &Side, b: &Side) -> Diff {
+        Diff::between(self.view(), a, b)
+    }
+
+    pub fn view(&self) -> &View {
+        self.session.as_ref().expect("something was built").view()
     }
 
     /// The types of the entries that the build made, in order.

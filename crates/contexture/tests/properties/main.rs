@@ -10,6 +10,7 @@
 mod anthropic;
 #[path = "../common/mod.rs"]
 mod common;
+mod diffs;
 mod history;
 mod promises;
 

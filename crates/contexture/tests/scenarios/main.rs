@@ -8,6 +8,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod diff;
 mod ladder;
 mod pairs;
 mod summaries;

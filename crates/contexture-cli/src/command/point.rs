@@ -1,0 +1,127 @@
+//! A point of a session's past, and the request that stands there.
+
+use std::sync::Arc;
+
+use contexture::build::{BuildInput, Built, Session, Settings, Turn};
+use contexture::entry::RequestRecord;
+use contexture::{Entry, EntryId, Payload, View, replay};
+use contexture_store::{Key, StoreError, resolve};
+
+use crate::args::Limits;
+use crate::config::Config;
+use crate::error::CliError;
+use crate::settings;
+
+/// A session as it was: the log up to a point, and what stands there.
+pub struct Point {
+    /// The entry that was named.
+    pub id: EntryId,
+    entries: Vec<Arc<Entry>>,
+    /// The request that was sent there, if it is one.
+    request: Option<RequestRecord>,
+}
+
+impl Point {
+    /// Where the log ends now.
+    pub fn now(view: &View) -> Option<Self> {
+        let last = view.log().last()?;
+        Some(Self {
+            id: last.id.clone(),
+            entries: view.log().to_vec(),
+            request: None,
+        })
+    }
+
+    /// The point that a user names: a request by its number, or an entry by its id.
+    pub fn find(view: &View, key: &Key, wanted: &str) -> Result<Self, CliError> {
+        let number = wanted.parse::<usize>().ok();
+        let requests = || {
+            let log = view.log().iter();
+            log.filter(|entry| matches!(entry.payload, Payload::Request(_)))
+        };
+        let exact = view.position(&EntryId::from(wanted)).is_some();
+        let id = match number.filter(|_| !exact).and_then(|n| requests().nth(n)) {
+            Some(entry) => entry.id.clone(),
+            None => resolve(view, key, wanted).map_err(|error| match (error, number) {
+                (
+                    StoreError::NoEntry {
+                        stream,
+                        id,
+                        candidates,
+                    },
+                    Some(_),
+                ) if candidates.is_empty() => CliError::Usage {
+                    what: format!("{stream} has neither a request nor an entry `{id}`"),
+                    hint: match requests().count() {
+                        0 => "it has no requests yet".to_owned(),
+                        n => format!("its requests are 0 to {}", n - 1),
+                    },
+                },
+                (error, _) => error.into(),
+            })?,
+        };
+        let position = view.position(&id).unwrap_or_default();
+        let entry = &view.log()[position];
+        let (end, request) = match &entry.payload {
+            Payload::Request(record) => (position, Some(record.clone())),
+            _ => (position + 1, None),
+        };
+        Ok(Self {
+            id,
+            entries: view.log()[..end].to_vec(),
+            request,
+        })
+    }
+
+    /// The settings for its request: those of the record where it was sent, else the session's.
+    pub fn settings(&self, limits: &Limits, config: &Config) -> Result<Settings, CliError> {
+        let last = self
+            .entries
+            .iter()
+            .rev()
+            .find_map(|entry| match &entry.payload {
+                Payload::Request(record) => Some(record),
+                _ => None,
+            });
+        let record = self.request.as_ref().or(last);
+        let mut settings = settings::of_session(limits, record, config)?;
+        if let Some(wire) = self.request.as_ref().and_then(|record| record.wire) {
+            settings.wire = wire;
+        }
+        Ok(settings)
+    }
+
+    /// Shows the request to `show`: as it was sent, or as it would be made.
+    pub fn request<T>(
+        &self,
+        settings: Settings,
+        show: impl FnOnce(&Built<'_>) -> T,
+    ) -> Result<T, CliError> {
+        let mut session = Session::open(settings, self.entries.iter().cloned())?;
+        match &self.request {
+            Some(record) => {
+                session.address(record);
+                Ok(show(&session.current()?))
+            }
+            None => Ok(show(&session.build(Turn::default())?)),
+        }
+    }
+}
+
+/// The log with a record of each request. One that has none gets those that would have been made.
+pub fn recorded(view: View, settings: Settings) -> Result<View, CliError> {
+    let has_any = view.last_request().is_some();
+    if has_any {
+        return Ok(view);
+    }
+    let input = BuildInput {
+        session_entries: view
+            .log()
+            .iter()
+            .map(|entry| entry.as_ref().clone())
+            .collect(),
+        ..BuildInput::default()
+    };
+    let session = replay::replay(settings, input, |_, _| Ok(()))?;
+    Ok(session.view().clone())
+}

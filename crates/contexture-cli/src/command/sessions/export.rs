@@ -1,0 +1,47 @@
+use std::io::Write;
+use std::path::Path;
+
+use contexture::export::{self, Meta};
+use contexture_store::Key;
+
+use crate::args::ExportFormat;
+use crate::command::print;
+use crate::error::CliError;
+use crate::store::Home;
+
+/// `ctx sessions export`.
+pub fn export(home: &Home, key: &Key, format: ExportFormat, output: Option<&Path>) -> Result<(), CliError> {
+    let bytes = written(home, key, format)?;
+    let Some(path) = output else {
+        return print(&bytes);
+    };
+    let failed = |error| CliError::Io { place: path.display().to_string(), error };
+    let mut file = std::fs::File::create(path).map_err(failed)?;
+    file.write_all(&bytes).map_err(failed)?;
+    eprintln!("{}: {} bytes", path.display(), bytes.len());
+    Ok(())
+}
+
+fn written(home: &Home, key: &Key, format: ExportFormat) -> Result<Vec<u8>, CliError> {
+    if format == ExportFormat::Jsonl {
+        let mut bytes = Vec::new();
+        for record in home.sessions.records(key)? {
+            bytes.extend_from_slice(record?.text().as_bytes());
+            bytes.push(b'\n');
+        }
+        return Ok(bytes);
+    }
+    let view = home.load(key)?.view;
+    let meta = Meta { title: key.to_string() };
+    let mut text = match format {
+        ExportFormat::Html => export::html(&view, &meta)?,
+        ExportFormat::Markdown => export::markdown(&view, &meta)?,
+        ExportFormat::Openai => export::openai(&view)?.to_string(),
+        ExportFormat::Anthropic => export::anthropic(&view)?.to_string(),
+        ExportFormat::Jsonl => String::new(),
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text.into_bytes())
+}

@@ -1,0 +1,112 @@
+use std::path::Path;
+
+use contexture::build::BuildInput;
+use contexture::import::Imported;
+use contexture::{Entry, EntryId, Payload, replay};
+use contexture_store::{Key, Record, StoreError, Stream};
+use serde_json::json;
+
+use super::append::header;
+use crate::args::Import;
+use crate::command::{at, print, print_json};
+use crate::error::CliError;
+use crate::time::now;
+use crate::view::{plural, safe};
+use crate::{config, input, settings, store};
+
+/// `ctx sessions import`.
+pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+    let key = Key::new(options.session.as_str())?;
+    let home = store::open(dir)?;
+    if home.sessions.exists(&key)? {
+        return Err(StoreError::Exists {
+            stream: Stream::session(key),
+        }
+        .into());
+    }
+    let bytes = input::read(&options.source)?;
+    let imported = Imported::read(&bytes).map_err(at(&options.source))?;
+    let source = imported.source.as_str();
+    let entries = match options.no_requests || has_requests(&imported.entries) {
+        true => imported.entries,
+        false => {
+            let config = config::load(dir)?;
+            let settings = settings::of_session(&options.limits, None, &config)?;
+            recorded(imported.entries, settings).map_err(at(&options.source))?
+        }
+    };
+    let mut session = home.sessions.create(&key, header(), &now())?;
+    let records = chained(session.tail(), entries)?;
+    session.append(&records)?;
+    let requests = records
+        .iter()
+        .filter(|r| r.text().contains("\"type\":\"request\""))
+        .count();
+    let kept: usize = imported.kept.values().sum();
+    for (line, why) in &imported.skipped {
+        eprintln!("ctx: line {line} was skipped: {}", safe(why));
+    }
+    if json {
+        return print_json(&json!({
+            "session": key.as_str(),
+            "source": source,
+            "entries": records.len(),
+            "requests": requests,
+            "keptInMeta": imported.kept,
+            "skippedLines": imported.skipped.iter().map(|(line, _)| line).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text = format!("{key}: {} from {source}", plural(records.len(), "entry"));
+    if requests > 0 {
+        text.push_str(&format!(
+            ", {} as they would have been made",
+            plural(requests, "request")
+        ));
+    }
+    if kept > 0 {
+        text.push_str(&format!(
+            "\n{} without a place here, kept in `meta`:\n",
+            plural(kept, "field")
+        ));
+        for (field, count) in &imported.kept {
+            text.push_str(&format!("  {count:>6}  {}\n", safe(field)));
+        }
+    }
+    print(format!("{}\n", text.trim_end()).as_bytes())
+}
+
+/// The entries with a record of each request, and with what it would have compacted.
+fn recorded(
+    entries: Vec<Entry>,
+    settings: contexture::Settings,
+) -> Result<Vec<Entry>, contexture::ContextError> {
+    let input = BuildInput {
+        session_entries: entries,
+        ..BuildInput::default()
+    };
+    let session = replay::replay(settings, input, |_, _| Ok(()))?;
+    Ok(session
+        .view()
+        .log()
+        .iter()
+        .map(|entry| entry.as_ref().clone())
+        .collect())
+}
+
+/// Each entry with its parent named, so that a line that got lost or strayed shows.
+fn chained(header: &EntryId, entries: Vec<Entry>) -> Result<Vec<Record>, CliError> {
+    let mut last = header.clone();
+    let mut records = Vec::with_capacity(entries.len());
+    for mut entry in entries {
+        entry.parent_id.get_or_insert(last);
+        last = entry.id.clone();
+        records.push(Record::try_from(&entry)?);
+    }
+    Ok(records)
+}
+
+fn has_requests(entries: &[Entry]) -> bool {
+    entries
+        .iter()
+        .any(|entry| matches!(entry.payload, Payload::Request(_)))
+}

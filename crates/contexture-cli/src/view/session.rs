@@ -1,0 +1,147 @@
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use contexture::{Entry, Payload};
+use contexture_store::{Loaded, StreamInfo};
+
+use super::{Paint, describe, plural, safe, thousands};
+use crate::time::ago;
+
+/// The sessions, one a line.
+pub fn sessions(all: &[StreamInfo], paint: Paint) -> String {
+    let widest = all
+        .iter()
+        .map(|info| info.stream.key.as_str().chars().count())
+        .max();
+    let width = widest.unwrap_or(0).clamp(7, 60);
+    let mut out = String::new();
+    let head = format!(" {:<width$} {:>12}  updated", "session", "bytes");
+    let _ = writeln!(out, "{}", paint.dim(&head));
+    for info in all {
+        let name = safe(info.stream.key.as_str());
+        let updated = info.updated.map(ago).unwrap_or_default();
+        let pad = width.saturating_sub(name.chars().count());
+        let _ = writeln!(
+            out,
+            " {}{} {:>12}  {}",
+            paint.bold(&name),
+            " ".repeat(pad),
+            thousands(usize::try_from(info.bytes).unwrap_or(usize::MAX)),
+            paint.dim(&updated),
+        );
+    }
+    let _ = writeln!(out, " {}", paint.dim(&plural(all.len(), "session")));
+    out
+}
+
+/// The entries of a session, one a line, with those that it was forked from.
+pub fn entries(loaded: &Loaded, paint: Paint, out: &mut impl Write) -> io::Result<()> {
+    let log = loaded.view.log();
+    let own = loaded.owners.last().map_or(0, |(_, start)| *start);
+    for (position, entry) in log.iter().enumerate() {
+        if let Some((owner, _)) = loaded.owners.iter().find(|(_, start)| *start == position)
+            && loaded.owners.len() > 1
+        {
+            let what = if position == own { "its own" } else { "from" };
+            writeln!(
+                out,
+                " {}",
+                paint.dim(&format!("── {what}: {}", safe(owner.as_str())))
+            )?;
+        }
+        writeln!(out, "{}", line(entry, position, loaded, paint))?;
+    }
+    Ok(())
+}
+
+fn line(entry: &Entry, position: usize, loaded: &Loaded, paint: Paint) -> String {
+    let (kind, colour, what) = match &entry.payload {
+        Payload::Message { message } => {
+            let colour = match message.role.as_str() {
+                "user" => 71,
+                "assistant" => 37,
+                "tool" => 173,
+                _ => 69,
+            };
+            (message.role.as_str(), colour, describe(message))
+        }
+        payload => (payload.type_name(), 245, said(payload)),
+    };
+    let undone = loaded.view.is_reverted(position);
+    let time = entry.timestamp.get(11..19).unwrap_or("");
+    let head = format!(" {position:>5}  {:<16}  {time:<8}  ", shortened(&entry.id));
+    let kind = paint.fg(colour, &format!("{kind:<18}"));
+    let room = paint.width.saturating_sub(56);
+    let what = console::truncate_str(&what, room, "…");
+    let mark = if undone {
+        paint.fg(167, "undone ")
+    } else {
+        String::new()
+    };
+    format!("{}{kind} {mark}{}", paint.dim(&head), what.trim_end())
+}
+
+/// Ids of other tools may be long; the beginning will do to name an entry.
+fn shortened(id: &contexture::EntryId) -> String {
+    safe(&id.as_str().chars().take(16).collect::<String>())
+}
+
+/// What an entry that is no message says, in a line.
+fn said(payload: &Payload) -> String {
+    let text = match payload {
+        Payload::SessionHeader(header) => match header.extra.get("forkedFrom") {
+            Some(fork) => format!(
+                "forked from {} at {}",
+                fork["session"].as_str().unwrap_or("?"),
+                fork["entryId"].as_str().unwrap_or("?")
+            ),
+            None => format!(
+                "version {} · {}",
+                header.version,
+                header.cwd.as_deref().unwrap_or("")
+            ),
+        },
+        Payload::Request(record) => format!(
+            "{} tokens · {} · {}",
+            thousands(record.input_tokens),
+            record.model.as_deref().unwrap_or("no model"),
+            record.digest.get(..23).unwrap_or(&record.digest),
+        ),
+        Payload::CompactionSummary(c) => format!(
+            "{} → {} tokens ({}) · {}",
+            thousands(c.tokens_before),
+            thousands(c.tokens_after),
+            if c.summary.is_empty() {
+                "dropped"
+            } else {
+                &c.strategy
+            },
+            c.summary
+        ),
+        Payload::Mask(mask) => format!(
+            "{} · {}",
+            plural(mask.entry_ids.len(), "entry"),
+            mask.reason
+        ),
+        Payload::Pin(target)
+        | Payload::Unpin(target)
+        | Payload::Redaction(target)
+        | Payload::Revert(target) => target.entry_id.to_string(),
+        Payload::Injection(injection) => injection.content.clone(),
+        Payload::Sections { sections } => {
+            let names: Vec<&str> = sections
+                .iter()
+                .map(|section| section.name.as_str())
+                .collect();
+            names.join(", ")
+        }
+        Payload::Tools(delta) => format!("+{} −{}", delta.add.len(), delta.remove.len()),
+        Payload::RuntimeInit { data }
+        | Payload::Hints { data }
+        | Payload::ModelChange(data)
+        | Payload::Custom(data) => serde_json::to_string(data).unwrap_or_default(),
+        Payload::BranchSummary(branch) => branch.summary.clone(),
+        Payload::Message { message } => return describe(message),
+    };
+    safe(&text.chars().take(400).collect::<String>())
+}
