@@ -183,9 +183,8 @@ impl Writer {
         state.tail = state.durable_tail.clone();
         state.queue.clear();
         let _ = std::mem::take(&mut state.round).set(Err(error.clone()));
-        // After a failed sync nobody knows what is on disk. It must not come back.
-        let undone = self.file.set_len(from).and_then(|()| self.file.sync());
-        state.unsure = undone.is_err();
+        // What was written of it must not be found. The next sync makes that durable, too.
+        state.unsure = self.file.set_len(from).is_err();
         error
     }
 
@@ -206,7 +205,6 @@ impl Writer {
                 )));
             }
             self.file.set_len(state.durable).map_err(failed)?;
-            self.file.sync().map_err(failed)?;
             state.unsure = false;
         }
         Ok(state)

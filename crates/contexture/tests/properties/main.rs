@@ -263,7 +263,7 @@ proptest! {
         prop_assert_eq!(differing, Vec::<String>::new());
         let input = BuildInput { session_entries: log(&session), ..BuildInput::default() };
         match replay(how.settings(), input, |_, _| Ok(())) {
-            Ok(()) | Err(ContextError::Overflow(_)) => {}
+            Ok(_) | Err(ContextError::Overflow(_)) => {}
             Err(error) => prop_assert!(false, "{error}"),
         }
     }
