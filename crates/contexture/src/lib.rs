@@ -8,7 +8,7 @@
 //! bytes, on any machine, and a request can be made again years later.
 //!
 //! The modules are in the order of the flow: [`message`] → [`entry`] → [`tokens`] → [`prompt`] →
-//! [`build`] → [`replay`], [`diff`].
+//! [`build`] → [`replay`], [`diff`], [`export`].
 //!
 //! ```
 //! use contexture::{ContextConfig, Message, Session, Settings, Turn};
@@ -35,6 +35,7 @@ pub mod build;
 pub mod diff;
 pub mod entry;
 mod error;
+pub mod export;
 pub mod import;
 pub mod json;
 pub mod message;

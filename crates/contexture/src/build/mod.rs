@@ -16,7 +16,7 @@ mod fit;
 mod input;
 mod item;
 mod manager;
-mod marks;
+pub(crate) mod marks;
 mod normalize;
 mod receipt;
 mod relieve;
@@ -37,7 +37,11 @@ pub use receipt::{
 pub use session::{Session, Settings};
 pub use turn::Turn;
 
+use std::sync::Arc;
+
 use crate::prompt::{SEPARATOR, Section};
+use crate::tokens::Estimate;
+use crate::{ContextError, Message, View};
 
 /// The stable sections as one text, as spec 004 joins them.
 fn join_sections(sections: &[Section]) -> String {
@@ -46,4 +50,17 @@ fn join_sections(sections: &[Section]) -> String {
         .map(|s| s.text.as_str())
         .collect::<Vec<_>>()
         .join(SEPARATOR)
+}
+
+/// The messages of a view as a request has them: paired, repaired, in order, however many.
+pub(crate) fn messages(view: &View) -> Result<Vec<Message>, ContextError> {
+    let pricing = item::Pricing {
+        tokenizer: Arc::new(Estimate),
+        wire: Wire::Anthropic,
+    };
+    let weave = normalize::Weave::of(view, &pricing, &mut normalize::Pieces::default())?;
+    let items = weave.items.iter();
+    Ok(items
+        .map(|item| Message::clone(&item.piece.message))
+        .collect())
 }

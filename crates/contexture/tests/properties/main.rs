@@ -11,6 +11,7 @@ mod anthropic;
 #[path = "../common/mod.rs"]
 mod common;
 mod diffs;
+mod exports;
 mod history;
 mod promises;
 

@@ -2,7 +2,7 @@
 
 mod append;
 mod edit;
-//EXPORT mod export;
+mod export;
 mod import;
 mod list;
 
@@ -41,7 +41,7 @@ pub fn sessions(what: Sessions, json: bool, dir: Option<&Path>) -> Result<(), Cl
             session,
             format,
             output,
-        } => Ok(()),
+        } => export::export(&home, &key(&session)?, format, output.as_deref()),
         Sessions::Rm { session } => edit::rm(&home, &key(&session)?, json),
         Sessions::Import(options) => import(&options, json, dir),
     }

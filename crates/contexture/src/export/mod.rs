@@ -1,0 +1,27 @@
+//! A session for people and for other programs.
+//!
+//! An export says all that was said on the current branch, in order and verbatim: what a build
+//! masked or summarised for want of room is there in full. What was redacted is not, anywhere; what
+//! was undone is not, either.
+
+mod block;
+mod conversation;
+mod decided;
+mod html;
+mod markdown;
+mod outline;
+mod prose;
+mod visible;
+mod wire;
+
+pub use conversation::{Conversation, Kind, Said, conversation};
+pub use html::html;
+pub use markdown::markdown;
+pub use wire::{anthropic, openai};
+
+/// What an export says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// What stands at its head.
+    pub title: String,
+}
