@@ -144,7 +144,7 @@ impl Reader {
             if let Parent::Named(field, id) = place.parent {
                 line.insert(field.to_owned(), id.into());
             }
-            if !place.timestamp.is_empty() {
+            if !place.timestamp.is_empty() && !line.contains_key("timestamp") {
                 line.insert("timestamp".to_owned(), place.timestamp.into());
             }
             self.log.amend(position, &place.kind, line, |message| {
