@@ -285,3 +285,41 @@ fn a_session_goes_on_from_an_import() {
         );
     }
 }
+
+#[test]
+fn numbers_stand_as_they_were_written() {
+    let mut numbers = 0;
+    for (name, text) in FIXTURES {
+        let entries = read(name).entries;
+        let log: String = entries
+            .iter()
+            .map(|e| serde_json::to_string(e).unwrap())
+            .collect();
+        let is_number = |c: char| c.is_ascii_digit() || c == '.';
+        let words = text.split(|c: char| !is_number(c));
+        for word in words.filter(|word| word.len() > 12 && word.parse::<f64>().is_ok()) {
+            assert!(log.contains(word), "{name}: {word}");
+            numbers += 1;
+        }
+    }
+    assert!(numbers > 10, "{numbers}");
+}
+
+#[test]
+fn what_a_user_said_while_the_model_worked_is_theirs() {
+    let first = text("claude-code-compacted").lines().next().unwrap();
+    let queued = json!({
+        "parentUuid": "a1", "isSidechain": false, "type": "attachment", "uuid": "q1",
+        "attachment": {"type": "queued_command", "prompt": "And hurry.", "commandMode": "prompt"},
+    });
+    let imported = Imported::read(format!("{first}\n{queued}").as_bytes()).unwrap();
+    assert_eq!(
+        shape::history(&imported),
+        "00 user \"One\"\n01 user \"And hurry.\"\n"
+    );
+    let left = &meta(entry(&imported, "q1"))["source"]["attachment"];
+    assert_eq!(
+        *left,
+        json!({"type": "queued_command", "commandMode": "prompt"})
+    );
+}
