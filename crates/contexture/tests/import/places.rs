@@ -1,5 +1,7 @@
 //! What has a place of its own is there, and what has none is named.
 
+use std::collections::BTreeSet;
+
 use contexture::entry::Target;
 use contexture::import::Imported;
 use contexture::{Content, Entry, Message, Part, Payload, Session, Settings, Turn, View};
@@ -287,22 +289,28 @@ fn a_session_goes_on_from_an_import() {
 }
 
 #[test]
-fn numbers_stand_as_they_were_written() {
-    let mut numbers = 0;
+fn numbers_stay_what_they_were_to_the_last_digit() {
+    // Read by the standard library, which rounds correctly.
+    let numbers = |text: &str| -> BTreeSet<u64> {
+        let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | '-');
+        let words = text.split(|c: char| !is_number(c));
+        let long = words.filter(|word| word.len() > 12 && word.contains('.'));
+        long.filter_map(|word| word.parse::<f64>().ok())
+            .map(f64::to_bits)
+            .collect()
+    };
+    let mut checked = 0;
     for (name, text) in FIXTURES {
         let entries = read(name).entries;
         let log: String = entries
             .iter()
             .map(|e| serde_json::to_string(e).unwrap())
             .collect();
-        let is_number = |c: char| c.is_ascii_digit() || c == '.';
-        let words = text.split(|c: char| !is_number(c));
-        for word in words.filter(|word| word.len() > 12 && word.parse::<f64>().is_ok()) {
-            assert!(log.contains(word), "{name}: {word}");
-            numbers += 1;
-        }
+        let (wanted, found) = (numbers(text), numbers(&log));
+        assert!(wanted.is_subset(&found), "{name}");
+        checked += wanted.len();
     }
-    assert!(numbers > 10, "{numbers}");
+    assert!(checked > 5, "{checked}");
 }
 
 #[test]
