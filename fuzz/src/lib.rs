@@ -6,11 +6,31 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use contexture::build::{BuildInput, compose as compose_messages};
+use contexture::import::Imported;
 use contexture::message::{anthropic, openai};
 use contexture::prompt::{self, ComposeOptions};
 use contexture::tokens::{FileTokenizer, Tokenizer, count};
 use contexture::{ContextConfig, Entry, Message, Session, Settings, View, Wire, json};
 use serde_json::{Value, json};
+
+/// Whatever is read as a session file folds, and is the same when its log is read again.
+pub fn import(data: &[u8]) {
+    let Ok(imported) = Imported::read(data) else {
+        return;
+    };
+    let view = View::fold(imported.entries.clone()).expect("an import folds");
+    assert_eq!(
+        view.log().len() + view.duplicates().len(),
+        imported.entries.len()
+    );
+    let lines: Vec<String> = imported
+        .entries
+        .iter()
+        .map(|entry| serde_json::to_string(entry).unwrap())
+        .collect();
+    let again = Imported::read(lines.join("\n").as_bytes()).expect("its log is read");
+    assert_eq!(again.entries, imported.entries);
+}
 
 /// Whatever is read as an input gives a valid request within its limits, or an error.
 pub fn build_input(data: &[u8]) {

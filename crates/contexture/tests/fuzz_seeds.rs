@@ -11,6 +11,7 @@ fn every_seed_passes_its_target() {
     for (name, target) in [
         ("build_input", targets::build_input as fn(&[u8])),
         ("entries", targets::entries),
+        ("import", targets::import),
         ("message", targets::message),
         ("compose", targets::compose),
         ("template", targets::template),

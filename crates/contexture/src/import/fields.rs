@@ -22,6 +22,12 @@ pub(super) fn take_text(map: &mut Object, key: &str) -> Option<String> {
     }
 }
 
+/// The same, if there is more than blanks in it.
+pub(super) fn take_words(map: &mut Object, key: &str) -> Option<String> {
+    let said = map.get(key)?.as_str()?;
+    (!said.trim().is_empty()).then(|| take_text(map, key))?
+}
+
 /// The object at `key`, taken out.
 pub(super) fn take_object(map: &mut Object, key: &str) -> Option<Object> {
     match map.get(key)? {

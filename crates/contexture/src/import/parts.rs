@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Object;
 use super::fields::{put_back, take_object, take_text};
-use crate::{Content, Part, ToolCall};
+use crate::{Content, Message, Part, ToolCall};
 
 /// What blocks say.
 #[derive(Default)]
@@ -66,6 +66,16 @@ pub(super) fn take_content(
         }
         None => (Content::Null, Vec::new()),
     }
+}
+
+/// Adds to a message what comes after it.
+pub(super) fn extend(message: &mut Message, content: Content, calls: Vec<ToolCall>) {
+    if content != Content::Null {
+        let before = message.parts();
+        message.content = content;
+        message.content = Content::Parts([before, message.parts()].concat());
+    }
+    message.tool_calls.extend(calls);
 }
 
 /// What a tool gave back says something, if only an empty text.

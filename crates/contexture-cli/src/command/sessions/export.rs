@@ -10,12 +10,20 @@ use crate::error::CliError;
 use crate::store::Home;
 
 /// `ctx sessions export`.
-pub fn export(home: &Home, key: &Key, format: ExportFormat, output: Option<&Path>) -> Result<(), CliError> {
+pub fn export(
+    home: &Home,
+    key: &Key,
+    format: ExportFormat,
+    output: Option<&Path>,
+) -> Result<(), CliError> {
     let bytes = written(home, key, format)?;
     let Some(path) = output else {
         return print(&bytes);
     };
-    let failed = |error| CliError::Io { place: path.display().to_string(), error };
+    let failed = |error| CliError::Io {
+        place: path.display().to_string(),
+        error,
+    };
     let mut file = std::fs::File::create(path).map_err(failed)?;
     file.write_all(&bytes).map_err(failed)?;
     eprintln!("{}: {} bytes", path.display(), bytes.len());
@@ -32,7 +40,9 @@ fn written(home: &Home, key: &Key, format: ExportFormat) -> Result<Vec<u8>, CliE
         return Ok(bytes);
     }
     let view = home.load(key)?.view;
-    let meta = Meta { title: key.to_string() };
+    let meta = Meta {
+        title: key.to_string(),
+    };
     let mut text = match format {
         ExportFormat::Html => export::html(&view, &meta)?,
         ExportFormat::Markdown => export::markdown(&view, &meta)?,

@@ -1,14 +1,17 @@
 //! Claude Code: lines in a tree, an API message over several lines, a block each.
 
+mod blocks;
+
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
 use super::fields::{flag, put_back, take_object, take_text, take_time};
 use super::log::{Draft, Log, Parent, compaction};
-use super::parts::{self, Said, answer, take_content};
+use super::parts::{extend, take_content};
 use super::{Imported, Lines, Object, Source};
-use crate::{Content, Message, Part, Payload, Role, ToolCall};
+use crate::{Message, Payload, Role};
+use blocks::{block, silence, user_pieces};
 
 const SOURCE: Source = Source::ClaudeCode;
 
@@ -73,6 +76,10 @@ impl Reader {
             return;
         }
         let is_said = is_said(&line);
+        if let Some(prompt) = queued(&line) {
+            let place = self.place(&mut line, false);
+            return self.queued(place, line, prompt);
+        }
         let is_boundary = line.get("subtype").is_some_and(|s| s == "compact_boundary");
         let place = self.place(&mut line, is_boundary);
         if is_boundary {
@@ -144,16 +151,11 @@ impl Reader {
             if let Parent::Named(field, id) = place.parent {
                 line.insert(field.to_owned(), id.into());
             }
-            if !place.timestamp.is_empty() {
+            if !place.timestamp.is_empty() && !line.contains_key("timestamp") {
                 line.insert("timestamp".to_owned(), place.timestamp.into());
             }
             self.log.amend(position, &place.kind, line, |message| {
-                if content != Content::Null {
-                    let mut parts = message.parts();
-                    parts.extend(as_parts(content));
-                    message.content = Content::Parts(parts);
-                }
-                message.tool_calls.extend(calls);
+                extend(message, content, calls);
             });
             return;
         }
@@ -229,6 +231,16 @@ impl Reader {
         }
     }
 
+    /// What the user said while the model worked: no line of theirs has it.
+    fn queued(&mut self, place: Place, mut line: Object, prompt: Value) {
+        let inner = Object::from_iter([("content".to_owned(), prompt)]);
+        if let Some(mut attachment) = take_object(&mut line, "attachment") {
+            attachment.shift_remove("prompt");
+            put_back(&mut line, "attachment", attachment);
+        }
+        self.user(place, line, inner);
+    }
+
     /// What a compaction leaves: a summary in the place of all before it but what it kept.
     fn summary(&mut self, place: Place, mut line: Object) {
         let mut inner = take_object(&mut line, "message").unwrap_or_default();
@@ -288,109 +300,12 @@ fn is_said(line: &Object) -> bool {
         && role.is_some_and(|role| role == "user" || role == "assistant")
 }
 
-/// What a user's line says: results of tools, each with whether it failed, and the rest around them.
-fn user_pieces(blocks: Vec<Value>) -> (Vec<(Message, Option<bool>)>, Object) {
-    let mut pieces = Vec::new();
-    let mut said = Said::default();
-    for (n, value) in blocks.into_iter().enumerate() {
-        match value {
-            Value::Object(mut result) if is_result(&result) => {
-                flush(&mut said, &mut pieces);
-                let id = take_text(&mut result, "tool_use_id").unwrap_or_default();
-                let failed = result.get("is_error").and_then(Value::as_bool);
-                if failed.is_some() {
-                    result.shift_remove("is_error");
-                }
-                let (content, _) = take_content(&mut result, "content", shown);
-                let content = answer(content);
-                pieces.push((
-                    Message {
-                        content,
-                        ..Message::tool_result(id, "")
-                    },
-                    failed,
-                ));
-                put_back(&mut said.rest, &n.to_string(), result);
-            }
-            other => said.take(n, other, shown),
-        }
-    }
-    flush(&mut said, &mut pieces);
-    if pieces.is_empty() {
-        pieces.push((silence(), None));
-    }
-    (pieces, said.rest)
-}
-
-fn flush(said: &mut Said, pieces: &mut Vec<(Message, Option<bool>)>) {
-    let content = said.content();
-    if content != Content::Null {
-        pieces.push((
-            Message {
-                content,
-                ..Message::user("")
-            },
-            None,
-        ));
-    }
-}
-
-fn silence() -> Message {
-    Message {
-        content: Content::Null,
-        ..Message::user("")
-    }
-}
-
-fn is_result(block: &Object) -> bool {
-    block.get("type").is_some_and(|tag| tag == "tool_result")
-        && block.get("tool_use_id").is_some_and(Value::is_string)
-}
-
-fn as_parts(content: Content) -> Vec<Part> {
-    let message = Message {
-        content,
-        ..Message::new(Role::Assistant, "")
-    };
-    message.parts()
-}
-
-/// Reads a block of something that calls no tools.
-fn shown(block: Object, said: &mut Said) -> Object {
-    match block.get("type").is_some_and(|tag| tag == "tool_use") {
-        true => block,
-        false => self::block(block, said),
-    }
-}
-
-/// Reads a block of Anthropic's form and gives back what is left of it.
-fn block(mut block: Object, said: &mut Said) -> Object {
-    let is_text = |block: &Object, key: &str| block.get(key).is_some_and(Value::is_string);
-    match block.get("type").and_then(Value::as_str) {
-        Some("text") => parts::text(&mut block, said),
-        Some("thinking") if is_text(&block, "thinking") => {
-            block.shift_remove("type");
-            let thinking = take_text(&mut block, "thinking").unwrap_or_default();
-            let signature = take_text(&mut block, "signature");
-            let extra = std::mem::take(&mut block);
-            said.parts.push(Part::Thinking {
-                thinking,
-                signature,
-                extra,
-            });
-        }
-        Some("redacted_thinking") if is_text(&block, "data") => {
-            said.parts.push(Part::Other(std::mem::take(&mut block)));
-        }
-        Some("image" | "document") => parts::anthropic_media(&mut block, said),
-        Some("tool_use") if is_text(&block, "id") && is_text(&block, "name") => {
-            let id = take_text(&mut block, "id").unwrap_or_default();
-            let name = take_text(&mut block, "name").unwrap_or_default();
-            let input = block.shift_remove("input");
-            let input = input.map_or_else(|| "{}".to_owned(), |input| input.to_string());
-            said.calls.push(ToolCall::new(id, name, input));
-        }
-        _ => {}
-    }
-    block
+/// What was asked while the model worked, in a line that carries it.
+fn queued(line: &Object) -> Option<Value> {
+    let attachment = line.get("attachment")?;
+    let prompt = attachment.get("prompt")?;
+    let asks = attachment
+        .get("type")
+        .is_some_and(|tag| tag == "queued_command");
+    (asks && (prompt.is_string() || prompt.is_array())).then(|| prompt.clone())
 }

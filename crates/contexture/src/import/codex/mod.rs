@@ -1,13 +1,17 @@
 //! Codex: lines in a row, each a response item, an event or what holds for a turn. The oldest files
 //! have the items bare, behind a first line about the session.
 
+mod history;
+mod items;
+
 use serde_json::Value;
 
 use super::fields::{put_back, take_object, take_text, take_time};
-use super::log::{Draft, Log, Parent, compaction};
-use super::parts::{Said, answer, take_content};
+use super::log::{Draft, Log};
+use super::parts::{answer, extend, take_content};
 use super::{Imported, Lines, Object, Source};
-use crate::{Content, Message, Part, Payload, Role, ToolCall};
+use crate::{Content, Message, Payload, Role, ToolCall};
+use items::{Item, block, call, thought};
 
 const SOURCE: Source = Source::Codex;
 
@@ -88,30 +92,6 @@ struct Reader {
     log: Log,
     /// The assistant's message that the next items go on with.
     open: Option<usize>,
-}
-
-/// An item of a response, with the line around it.
-struct Item {
-    timestamp: String,
-    line: Object,
-    item: Object,
-    bare: bool,
-}
-
-impl Item {
-    /// What is left of the line.
-    fn rest(self) -> Object {
-        let mut line = self.line;
-        match self.bare {
-            true => line.extend(self.item),
-            false => put_back(&mut line, "payload", self.item),
-        }
-        line
-    }
-
-    fn kind(&self) -> String {
-        tag(&self.item).to_owned()
-    }
 }
 
 impl Reader {
@@ -232,16 +212,7 @@ impl Reader {
                 .insert("timestamp".to_owned(), item.timestamp.clone().into());
         }
         self.log.amend(position, &kind, item.rest(), |message| {
-            if content != Content::Null {
-                let more = Message {
-                    content,
-                    ..Message::assistant("")
-                };
-                let mut parts = message.parts();
-                parts.extend(more.parts());
-                message.content = Content::Parts(parts);
-            }
-            message.tool_calls.extend(calls);
+            extend(message, content, calls);
         });
     }
 
@@ -284,111 +255,6 @@ impl Reader {
         });
     }
 
-    /// The history is another one from here on: a summary, or a list of items.
-    fn compacted(&mut self, timestamp: String, mut line: Object, mut inner: Object) {
-        self.open = None;
-        let history = match inner.get("replacement_history") {
-            Some(Value::Array(items)) if items.iter().any(is_sealed) => {
-                // Only OpenAI can read this summary. The history itself is better than none.
-                line.insert("payload".to_owned(), inner.into());
-                return self.custom("compacted", timestamp, line);
-            }
-            Some(Value::Array(items)) if !items.is_empty() => items.clone(),
-            _ => Vec::new(),
-        };
-        let mut summary = None;
-        if history.is_empty() {
-            summary = take_text(&mut inner, "message").filter(|text| !text.trim().is_empty());
-        } else {
-            inner.shift_remove("replacement_history");
-        }
-        line.insert("payload".to_owned(), inner.into());
-        self.custom("compacted", timestamp.clone(), line);
-        let draft = Draft {
-            timestamp: timestamp.clone(),
-            ..Draft::new("compacted", Payload::Custom(Object::new()))
-        };
-        let mut compaction = compaction(summary.unwrap_or_default(), None, None);
-        if !compaction.summary.is_empty() {
-            // What users said stands beside the summary.
-            let users = self.log.path(self.log.tip()).filter(|&p| self.is_user(p));
-            compaction.kept_entry_ids = users.map(|p| self.log.id(p)).collect();
-            compaction.kept_entry_ids.reverse();
-            self.log.compact(draft, compaction, None);
-        } else if !history.is_empty() {
-            let leading = self.leading();
-            self.log.compact(draft, compaction, None);
-            for value in history {
-                let (timestamp, line) = (timestamp.clone(), Object::new());
-                match value {
-                    // What leads a session is never summarised, so it is still there.
-                    Value::Object(item) if leading.contains(&instruction(&item)) => {
-                        self.custom("compacted", timestamp, item);
-                    }
-                    Value::Object(item) => self.item(Item {
-                        timestamp,
-                        line,
-                        item,
-                        bare: true,
-                    }),
-                    other => {
-                        let line = Object::from_iter([("item".to_owned(), other)]);
-                        self.custom("compacted", timestamp, line);
-                    }
-                }
-            }
-            self.open = None;
-        }
-    }
-
-    /// The last turns are undone: what follows goes on from before them.
-    fn roll_back(&mut self, turns: u64, kind: &str, timestamp: String, line: Object) {
-        self.open = None;
-        let asked = self.log.path(self.log.tip()).filter(|&p| self.is_turn(p));
-        let turns = usize::try_from(turns).unwrap_or(usize::MAX);
-        let first = asked.take(turns).last();
-        let before = first.and_then(|p| self.log.path(p).nth(1));
-        let mut draft = Draft::custom(SOURCE, kind, line);
-        draft.timestamp = timestamp;
-        if let Some(before) = before {
-            draft.parent = Parent::At(before);
-        }
-        self.log.add(draft);
-    }
-
-    /// The instructions that the session opened with.
-    fn leading(&self) -> Vec<Option<String>> {
-        let mut path: Vec<usize> = self.log.path(self.log.tip()).collect();
-        path.reverse();
-        path.into_iter()
-            .filter_map(|p| self.log.message(p))
-            .take_while(|message| message.role.is_system())
-            .map(|message| Some(message.text().into_owned()))
-            .collect()
-    }
-
-    fn is_user(&self, position: usize) -> bool {
-        let message = self.log.message(position);
-        message.is_some_and(|message| message.role == Role::User)
-    }
-
-    /// Whether a turn begins there: a user speaks, and not Codex in their name.
-    fn is_turn(&self, position: usize) -> bool {
-        const OWN: [&str; 6] = [
-            "<environment_context>",
-            "<user_instructions>",
-            "<user_shell_command>",
-            "<turn_aborted>",
-            "<skill>",
-            "# AGENTS.md instructions",
-        ];
-        self.is_user(position)
-            && self.log.message(position).is_some_and(|message| {
-                let text = message.text();
-                !OWN.iter().any(|own| text.trim_start().starts_with(own))
-            })
-    }
-
     fn custom(&mut self, kind: &str, timestamp: String, line: Object) {
         let draft = Draft::custom(SOURCE, kind, line);
         self.log.add(Draft { timestamp, ..draft });
@@ -413,93 +279,4 @@ impl Reader {
 
 fn tag(line: &Object) -> &str {
     line.get("type").and_then(Value::as_str).unwrap_or("line")
-}
-
-/// The text of an item that instructs.
-fn instruction(item: &Object) -> Option<String> {
-    let role = item.get("role").and_then(Value::as_str);
-    role.and_then(Role::parse).filter(|role| role.is_system())?;
-    let blocks = item.get("content").and_then(Value::as_array)?;
-    let texts = blocks
-        .iter()
-        .filter_map(|block| block.get("text")?.as_str());
-    Some(texts.collect())
-}
-
-/// Whether the item is a summary that only its provider can read.
-fn is_sealed(item: &Value) -> bool {
-    matches!(
-        item.get("type").and_then(Value::as_str),
-        Some("compaction" | "compaction_summary" | "context_compaction")
-    )
-}
-
-/// A thought: its summary to read, and all of it for the provider to get back.
-fn thought(item: &mut Object) -> Content {
-    let texts: Vec<&str> = ["summary", "content"]
-        .iter()
-        .filter_map(|key| item.get(*key)?.as_array())
-        .flatten()
-        .filter_map(|part| part.get("text")?.as_str())
-        .collect();
-    let thinking = texts.join("\n\n");
-    let mut extra = Object::new();
-    for key in ["summary", "content", "encrypted_content"] {
-        if let Some(value) = item.shift_remove(key) {
-            extra.insert(key.to_owned(), value);
-        }
-    }
-    if let Some(id) = item.get("id") {
-        extra.insert("id".to_owned(), id.clone());
-    }
-    Content::Parts(vec![Part::Thinking {
-        thinking,
-        signature: None,
-        extra,
-    }])
-}
-
-fn call(item: &mut Object) -> Option<ToolCall> {
-    let kind = tag(item).to_owned();
-    if kind == "local_shell_call" {
-        let id = take_text(item, "call_id").or_else(|| {
-            // The first versions name the item alone.
-            item.get("id").and_then(Value::as_str).map(str::to_owned)
-        })?;
-        let action = item.shift_remove("action").unwrap_or_default();
-        return Some(ToolCall::new(id, "local_shell", action.to_string()));
-    }
-    let id = take_text(item, "call_id").unwrap_or_default();
-    let name = take_text(item, "name").unwrap_or_default();
-    let custom = kind == "custom_tool_call";
-    let input = take_text(item, if custom { "input" } else { "arguments" });
-    let mut call = ToolCall::new(id, name, input.unwrap_or_default());
-    if custom {
-        call.extra.insert("type".to_owned(), "custom".into());
-    }
-    Some(call)
-}
-
-/// Reads a block of the Responses form and gives back what is left of it.
-fn block(mut block: Object, said: &mut Said) -> Object {
-    match block.get("type").and_then(Value::as_str) {
-        Some("input_text" | "output_text" | "text") => {
-            if let Some(text) = take_text(&mut block, "text") {
-                said.parts.push(Part::text_part(text));
-            }
-        }
-        Some("input_image") => {
-            if let Some(url) = take_text(&mut block, "image_url") {
-                let mut image_url = Object::from_iter([("url".to_owned(), url.into())]);
-                if let Some(detail) = take_text(&mut block, "detail") {
-                    image_url.insert("detail".to_owned(), detail.into());
-                }
-                let extra = Object::new();
-                said.parts.push(Part::Image { image_url, extra });
-            }
-        }
-        Some("refusal") => said.parts.push(Part::Other(std::mem::take(&mut block))),
-        _ => {}
-    }
-    block
 }
