@@ -31,6 +31,7 @@ mod files;
 mod key;
 mod log;
 mod notice;
+mod postgres;
 mod record;
 mod stream;
 
@@ -39,5 +40,6 @@ pub use files::{Durability, FileLog, FileOptions};
 pub use key::Key;
 pub use log::{Expected, From, Log, Records};
 pub use notice::{Listener, Notice};
+pub use postgres::{PgLog, PgOptions};
 pub use record::Record;
 pub use stream::{Kind, Stream, StreamInfo};

@@ -73,10 +73,9 @@ fn ids(log: &dyn Log, stream: &Stream) -> Vec<String> {
 
 fn appended_is_read(home: Home<'_>) {
     let stream = fresh();
-    let odd = Record::parse(
-        r#"{ "id" : "a" ,"n":1.50, "big":123456789012345678901234567890,"x":[ ]}"#,
-    )
-    .unwrap();
+    let odd =
+        Record::parse(r#"{ "id" : "a" ,"n":1.50, "big":123456789012345678901234567890,"x":[ ]}"#)
+            .unwrap();
     let log = home();
     let tail = log
         .append(&stream, Expected::EMPTY, &[odd.clone(), record("b")])
