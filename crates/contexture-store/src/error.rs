@@ -100,8 +100,10 @@ pub enum StoreError {
     /// The database failed.
     #[error("database: {what}")]
     Database {
-        /// What it said, without any password.
+        /// Which one, and what it said, without any password.
         what: String,
+        /// What the user can do about it.
+        hint: String,
     },
     /// An entry is not what it must be.
     #[error("{0}")]
@@ -164,7 +166,7 @@ impl StoreError {
                 }
                 _ => String::new(),
             },
-            Self::Database { .. } => "check store.url and that the server runs".to_owned(),
+            Self::Database { hint, .. } => hint.clone(),
             Self::Context(error) => error.hint(),
         }
     }
