@@ -21,7 +21,9 @@ pub(crate) fn shown<'a>(
     entry: &str,
 ) -> (Cow<'a, Message>, Rule) {
     if live.redacted {
-        let redacted = message.saying(marks::REDACTED);
+        let mut redacted = message.saying(marks::REDACTED);
+        // Fields that we do not know may quote it.
+        redacted.extra.clear();
         return (Cow::Owned(redacted), Rule::Redacted);
     }
     match live.mask {

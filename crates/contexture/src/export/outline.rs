@@ -66,7 +66,13 @@ impl<'a> Outline<'a> {
         if let Some(first) = times.next() {
             let last = times.last().filter(|last| *last != first);
             facts.push(match last {
-                Some(last) => format!("{first} to {last}"),
+                // The day once, where it is one.
+                Some(last) => match (first.get(..11), last.split_at_checked(11)) {
+                    (Some(day), Some((same, time))) if day == same && day.ends_with(' ') => {
+                        format!("{first} to {time}")
+                    }
+                    _ => format!("{first} to {last}"),
+                },
                 None => first,
             });
         }

@@ -147,6 +147,34 @@ fn a_document() {
 }
 
 #[test]
+fn a_document_says_from_when_to_when() {
+    let facts = |times: [&str; 2]| {
+        let entries = times.map(|time| {
+            let message = contexture::Message::user(time);
+            contexture::Entry::message(None, time, message)
+        });
+        let view = contexture::View::fold(entries).unwrap();
+        let document = export::markdown(&view, &Meta::default()).unwrap();
+        document.lines().nth(2).unwrap().to_owned()
+    };
+    let one = facts(["2026-11-02T09:00:17Z", "2026-11-02T10:30:00Z"]);
+    assert_eq!(one, "*2 messages · 2026-11-02 09:00:17 to 10:30:00*");
+    let two = facts(["2026-11-02T09:00:17+01:00", "2026-11-03T10:30:00.5+01:00"]);
+    assert_eq!(
+        two,
+        "*2 messages · 2026-11-02 09:00:17+01:00 to 2026-11-03 10:30:00.5+01:00*"
+    );
+    assert_eq!(
+        facts(["1730000000", "soon"]),
+        "*2 messages · 1730000000 to soon*"
+    );
+    assert_eq!(
+        facts(["数据库迁移完成数据库迁移完成", "2026"]),
+        "*2 messages · 数据库迁移完成数据库迁移完成 to 2026*"
+    );
+}
+
+#[test]
 fn a_message_stays_below_the_heading_over_it() {
     let texts = [
         "# One\n## Two\n###### Six\n#tag and # sign",

@@ -65,6 +65,22 @@ fn a_redaction_reaches_every_kind_of_entry() {
 }
 
 #[test]
+fn a_redaction_reaches_fields_that_we_do_not_know() {
+    let s = Scenario::new(1_000)
+        .user("Go")
+        .calls(&["call_1"])
+        .json(json!({
+            "role": "tool",
+            "tool_call_id": "call_1",
+            "content": "hunter2",
+            "artifact": {"raw": "hunter2"},
+        }))
+        .redact("e2")
+        .build();
+    assert!(!String::from_utf8_lossy(s.bytes()).contains("hunter2"));
+}
+
+#[test]
 fn a_redacted_stable_section_is_gone() {
     let s = Scenario::new(1_000)
         .entry(Payload::Sections {
