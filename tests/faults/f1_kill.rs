@@ -65,9 +65,14 @@ fn append_until_killed(
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let feeder = std::thread::spawn(move || {
-        for line in ctx::messages(&format!("kill {kill}")) {
+        // Half of them as fast as they are taken, many to an append; half in drops, few to one.
+        let drops = kill % 2 == 1;
+        for (n, line) in ctx::messages(&format!("kill {kill}")).enumerate() {
             if stdin.write_all(line.as_bytes()).is_err() {
                 break;
+            }
+            if drops && n % 3 == 0 {
+                std::thread::sleep(Duration::from_micros(150));
             }
         }
     });

@@ -56,13 +56,14 @@ fn scenario(disk: &SimDisk, told: &mut Told) -> Option<()> {
             told.asked = None;
             told.acknowledged.push(batch);
         }
-        if round == 1 {
+        if round == 0 {
             log.append(&gone_stream(), Expected::Any, &[record("gone")])
                 .ok()?;
             told.gone = Some(true);
-            let removing = log.remove(&gone_stream());
+        }
+        if round == 2 {
             told.gone = None;
-            removing.ok()?;
+            log.remove(&gone_stream()).ok()?;
             told.gone = Some(false);
         }
         let window: Vec<String> = (0..3).map(|i| format!("w{round}-{i}")).collect();

@@ -86,6 +86,8 @@ fn a_full_disk_is_said_and_survived() {
             if stdin.write_all(line.as_bytes()).is_err() {
                 break;
             }
+            // In drops, so that it is not one append that does not fit.
+            std::thread::sleep(Duration::from_micros(300));
         }
     });
     let begun = Instant::now();

@@ -261,6 +261,16 @@ struct SimFile {
     inode: usize,
 }
 
+impl SimFile {
+    fn op(&self, world: &mut World) -> io::Result<()> {
+        // What a lock file says is for people: nothing hangs on it.
+        match self.path.ends_with(".lock") {
+            true => Ok(()),
+            false => world.op(),
+        }
+    }
+}
+
 impl DiskFile for SimFile {
     fn length(&self) -> io::Result<u64> {
         let world = self.disk.world();
@@ -281,7 +291,7 @@ impl DiskFile for SimFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut world = self.disk.world();
-        let failed = world.op();
+        let failed = self.op(&mut world);
         // A disk that fills up takes what still fits.
         let taken = if failed.is_err() {
             bytes.len() / 2
@@ -299,7 +309,7 @@ impl DiskFile for SimFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut world = self.disk.world();
-        world.op()?;
+        self.op(&mut world)?;
         world.files[self.inode].seen.resize(len as usize, 0);
         Ok(())
     }

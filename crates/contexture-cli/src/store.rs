@@ -40,10 +40,11 @@ impl Home {
     /// A session, with a word on what of it could not be read.
     pub fn load(&self, key: &Key) -> Result<Loaded, CliError> {
         let loaded = self.sessions.load(key)?;
-        for stray in &loaded.strays {
-            eprintln!("ctx: session `{key}`: left aside: {}", safe(&stray.why));
+        for odd in &loaded.oddities {
+            let what = if odd.kept { "damaged" } else { "left aside" };
+            eprintln!("ctx: session `{key}`, {what}: {}", safe(&odd.why));
         }
-        if !loaded.strays.is_empty() {
+        if !loaded.oddities.is_empty() {
             eprintln!("     `ctx doctor` says more, and repairs with --fix");
         }
         Ok(loaded)

@@ -1,15 +1,17 @@
 //! Looks at every stream, says what is wrong in words, and repairs with a backup.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io;
+use std::sync::Arc;
 
-use contexture::{EntryId, View};
+use contexture::EntryId;
 use serde_json::Value;
 
 use crate::disk::{Create, DiskFile};
 use crate::files::lines::{Lines, record, settle, trimmed};
 use crate::files::{self, FileLog};
-use crate::{From, Kind, Log, Record, Sessions, StoreError, Stream, sessions};
+use crate::sieve::{Judged, Sieve};
+use crate::{From, Kind, Log, Record, Sessions, StoreError, Stream};
 
 /// What was found in one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +52,8 @@ struct Examined {
 }
 
 /// Looks at all streams of a folder.
-pub fn check_files(log: &FileLog) -> Result<Vec<Checkup>, StoreError> {
-    each_stream(log, |stream| {
+pub fn check_files(log: &Arc<FileLog>) -> Result<Vec<Checkup>, StoreError> {
+    each_stream(log.as_ref(), |stream| {
         let examined = examine(log, stream)?;
         Ok(Checkup {
             stream: stream.clone(),
@@ -62,13 +64,14 @@ pub fn check_files(log: &FileLog) -> Result<Vec<Checkup>, StoreError> {
 }
 
 /// Looks at all streams of any log. Of damage that the home itself deals with it sees nothing.
-pub fn check(log: &dyn Log) -> Result<Vec<Checkup>, StoreError> {
-    each_stream(log, |stream| {
+pub fn check(log: &Arc<dyn Log>) -> Result<Vec<Checkup>, StoreError> {
+    each_stream(log.as_ref(), |stream| {
         let mut examined = Examined::default();
-        let mut judge = Judge::new(stream);
+        let mut judge = Judge::new(log, stream);
         for record in log.read(stream, From::Start)? {
             judge.take(&mut examined, None, record?);
         }
+        judge.end(&mut examined);
         Ok(Checkup {
             stream: stream.clone(),
             records: examined.sound.len(),
@@ -97,7 +100,7 @@ pub fn check_forks(sessions: &Sessions) -> Result<Vec<(Stream, Finding)>, StoreE
 
 /// Repairs a stream's file: what is sound stays, in order; the file as it was is kept beside it.
 /// Nothing is done where nothing can be.
-pub fn repair(log: &FileLog, stream: &Stream) -> Result<Option<Repair>, StoreError> {
+pub fn repair(log: &Arc<FileLog>, stream: &Stream) -> Result<Option<Repair>, StoreError> {
     let _lock = log.lock(stream)?;
     let examined = examine(log, stream)?;
     if examined
@@ -143,19 +146,19 @@ fn each_stream(
     Ok(all)
 }
 
-fn examine(log: &FileLog, stream: &Stream) -> Result<Examined, StoreError> {
+fn examine(log: &Arc<FileLog>, stream: &Stream) -> Result<Examined, StoreError> {
     let path = files::path(stream);
     let failed = |error| StoreError::io(log.disk().place(&path), error);
     let file = log.disk().open(&path, Create::No).map_err(failed)?;
+    let home: Arc<dyn Log> = log.clone();
     let mut examined = Examined::default();
-    lines(file.as_ref(), stream, &mut examined).map_err(failed)?;
+    lines(file.as_ref(), Judge::new(&home, stream), &mut examined).map_err(failed)?;
     Ok(examined)
 }
 
-fn lines(file: &dyn DiskFile, stream: &Stream, examined: &mut Examined) -> io::Result<()> {
+fn lines(file: &dyn DiskFile, mut judge: Judge<'_>, examined: &mut Examined) -> io::Result<()> {
     let len = file.length()?;
     let end = settle(file, len)?.end;
-    let mut judge = Judge::new(stream);
     let mut lines = Lines::new(file, 0, end);
     let mut number = 0;
     while let Some(line) = lines.next()? {
@@ -186,6 +189,7 @@ fn lines(file: &dyn DiskFile, stream: &Stream, examined: &mut Examined) -> io::R
             judge.take(examined, Some(number), record);
         }
     }
+    judge.end(examined);
     if end < len {
         examined.findings.push(Finding {
             line: Some(number + 1),
@@ -202,80 +206,107 @@ fn lines(file: &dyn DiskFile, stream: &Stream, examined: &mut Examined) -> io::R
 /// Whether records belong into a stream, one after another.
 struct Judge<'s> {
     stream: &'s Stream,
-    view: View,
+    sieve: Sieve,
+    /// Records whose fate the sieve has not told yet, with their lines.
+    waiting: VecDeque<(Option<usize>, Record)>,
     seen: HashSet<EntryId>,
 }
 
+const TAKEN_OUT: &str = "the line is taken out";
+
 impl<'s> Judge<'s> {
-    fn new(stream: &'s Stream) -> Self {
+    fn new(log: &Arc<dyn Log>, stream: &'s Stream) -> Self {
+        let mut sieve = Sieve::default();
+        // Entries of a fork may speak of those it began with. Whether these are there is another
+        // question (`check_forks`).
+        if stream.kind == Kind::Session
+            && let Ok(ancestry) = Sessions::new(Arc::clone(log)).ancestry(&stream.key)
+        {
+            sieve.view = ancestry;
+        }
         Self {
             stream,
-            view: View::default(),
+            sieve,
+            waiting: VecDeque::new(),
             seen: HashSet::new(),
         }
     }
 
     fn take(&mut self, examined: &mut Examined, line: Option<usize>, record: Record) {
-        match self.objection(&record) {
-            None => examined.sound.push(record),
+        if self.stream.kind != Kind::Session {
+            match self.foreign(&record) {
+                None => examined.sound.push(record),
+                Some(what) => examined.find(line, what, Some(TAKEN_OUT)),
+            }
+            return;
+        }
+        self.waiting.push_back((line, record.clone()));
+        let mut fates = Vec::new();
+        let taken = self.sieve.take(&record, &mut |judged| fates.push(judged));
+        self.settle(examined, fates);
+        if let Err(error) = taken {
             // What a newer program wrote is not ours to take out.
-            Some((what, false)) => {
-                examined.findings.push(Finding {
-                    line,
-                    what,
-                    remedy: None,
-                });
+            if let Some((line, record)) = self.waiting.pop_back() {
+                examined.find(line, error.to_string(), None);
                 examined.sound.push(record);
             }
-            Some((what, true)) => examined.findings.push(Finding {
-                line,
-                what,
-                remedy: Some("the line is taken out".to_owned()),
-            }),
         }
     }
 
-    /// What is wrong with a record here, and whether to take it out.
-    fn objection(&mut self, record: &Record) -> Option<(String, bool)> {
-        if self.stream.kind != Kind::Session {
-            return self.foreign_line(record);
-        }
-        let first = self.view.log().is_empty();
-        let entry = match record.entry() {
-            Ok(mut entry) => {
-                // A fork's first entry follows one of another stream.
-                if first {
-                    entry.parent_id = None;
+    fn end(&mut self, examined: &mut Examined) {
+        let mut fates = Vec::new();
+        self.sieve.end(&mut |judged| fates.push(judged));
+        self.settle(examined, fates);
+    }
+
+    fn settle(&mut self, examined: &mut Examined, fates: Vec<Judged>) {
+        for fate in fates {
+            let at = self
+                .waiting
+                .iter()
+                .position(|(_, record)| *record.id() == fate.id);
+            let Some((line, record)) = at.and_then(|at| self.waiting.remove(at)) else {
+                continue;
+            };
+            match (fate.kept, fate.odd) {
+                (true, None) => examined.sound.push(record),
+                (true, Some(what)) => {
+                    examined.find(line, what, Some("it follows the entry that is there"));
+                    examined
+                        .sound
+                        .push(self.as_folded(&record).unwrap_or(record));
                 }
-                entry
+                (false, what) => examined.find(line, what.unwrap_or_default(), Some(TAKEN_OUT)),
             }
-            Err(error) => return Some((error.to_string(), !sessions::is_newer(&error))),
-        };
-        let before = self.view.log().len();
-        match self.view.push(entry) {
-            Ok(_) if self.view.log().len() == before => Some((
-                format!("entry `{}` stands here a second time", record.id()),
-                true,
-            )),
-            Ok(_) => None,
-            Err(error) => Some((error.to_string(), true)),
         }
     }
 
-    fn foreign_line(&mut self, record: &Record) -> Option<(String, bool)> {
+    /// The record as the sieve took it, with another parent.
+    fn as_folded(&self, record: &Record) -> Option<Record> {
+        let position = self.sieve.view.position(record.id())?;
+        Record::try_from(self.sieve.view.log()[position].as_ref()).ok()
+    }
+
+    /// What is wrong with a line of a transcript or of an execution memory.
+    fn foreign(&mut self, record: &Record) -> Option<String> {
         let value = record.value().ok()?;
         if let Some(Value::String(key)) = value.get("chatKey")
             && key != self.stream.key.as_str()
         {
-            return Some((format!("it is of another chat, `{key}`"), true));
+            return Some(format!("it is of another chat, `{key}`"));
         }
         let again = !self.seen.insert(record.id().clone());
-        again.then(|| {
-            (
-                format!("line `{}` stands here a second time", record.id()),
-                true,
-            )
-        })
+        again.then(|| format!("line `{}` stands here a second time", record.id()))
+    }
+}
+
+impl Examined {
+    fn find(&mut self, line: Option<usize>, what: String, remedy: Option<&str>) {
+        self.findings.push(Finding {
+            line,
+            what,
+            remedy: remedy.map(str::to_owned),
+        });
     }
 }
 

@@ -37,6 +37,7 @@ mod notice;
 mod postgres;
 mod record;
 mod sessions;
+mod sieve;
 mod stream;
 mod transcript;
 
@@ -48,6 +49,7 @@ pub use memory::{COMPACTED, Compacted, Execution, Memories, ToolCount, ToolOutco
 pub use notice::{Listener, Notice};
 pub use postgres::{PgLog, PgOptions};
 pub use record::Record;
-pub use sessions::{Fork, Loaded, SessionLog, Sessions, Stray, resolve};
+pub use sessions::{Fork, Loaded, SessionLog, Sessions, resolve};
+pub use sieve::Oddity;
 pub use stream::{Kind, Stream, StreamInfo};
 pub use transcript::{ReadBack, Said, Transcripts};

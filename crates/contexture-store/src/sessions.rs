@@ -7,6 +7,7 @@ use contexture::text::nearest;
 use contexture::{ContextError, Entry, EntryId, Payload, View};
 use serde_json::{Map, Value, json};
 
+use crate::sieve::{Judged, Oddity, Sieve, is_newer};
 use crate::{Expected, From, Key, Kind, Log, Record, Records, StoreError, Stream, StreamInfo};
 
 /// The sessions of a log.
@@ -21,18 +22,9 @@ pub struct Loaded {
     pub view: View,
     /// Whose entries begin at which position of the view: the session's own last.
     pub owners: Vec<(Key, usize)>,
-    /// Entries that are not of this session or make no sense in it, each with the reason. They are
-    /// left aside; `ctx doctor` takes them out.
-    pub strays: Vec<Stray>,
-}
-
-/// An entry that was left aside.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stray {
-    /// Its id.
-    pub id: EntryId,
-    /// Why.
-    pub why: String,
+    /// What is not as it should be: entries of other sessions or that make no sense here, which are
+    /// left aside, and entries whose parent is lost. `ctx doctor` repairs it.
+    pub oddities: Vec<Oddity>,
 }
 
 /// From where a session was forked.
@@ -44,6 +36,9 @@ pub struct Fork {
     pub entry_id: EntryId,
 }
 
+/// A stream, and its last entry that counts where that is not the end.
+type Part = (Key, Option<EntryId>);
+
 /// A fork of a fork of a fork; more than this is a mistake or an attack.
 const MOST_FORKS: usize = 64;
 
@@ -54,8 +49,8 @@ impl Sessions {
     }
 
     /// The log.
-    pub fn log(&self) -> &dyn Log {
-        self.log.as_ref()
+    pub fn log(&self) -> &Arc<dyn Log> {
+        &self.log
     }
 
     /// All of them, by key.
@@ -108,31 +103,41 @@ impl Sessions {
 
     /// A session's log and what it comes to.
     pub fn load(&self, key: &Key) -> Result<Loaded, StoreError> {
-        let mut view = View::default();
-        let mut strays = Vec::new();
-        let mut owners = Vec::new();
-        for (owner, upto) in self.chain(key)? {
-            owners.push((owner.clone(), view.log().len()));
-            for record in self.part(&owner, upto)? {
-                let record = record?;
-                let id = record.id().clone();
-                let pushed = record.entry().and_then(|entry| Ok(view.push(entry)?));
-                match pushed {
-                    Ok(_) => {}
-                    Err(error) if is_newer(&error) => {
-                        return Err(within(&Stream::session(owner), error));
-                    }
-                    Err(error) => strays.push(Stray {
-                        id,
-                        why: error.to_string(),
-                    }),
-                }
+        self.fold(self.chain(key)?)
+    }
+
+    /// What a fork begins with, before its own entries; nothing for a session that is none.
+    pub(crate) fn ancestry(&self, key: &Key) -> Result<View, StoreError> {
+        let mut chain = self.chain(key)?;
+        chain.pop();
+        Ok(self.fold(chain)?.view)
+    }
+
+    fn fold(&self, chain: Vec<Part>) -> Result<Loaded, StoreError> {
+        let mut sieve = Sieve::default();
+        let mut oddities = Vec::new();
+        let mut judged = |judged: Judged| {
+            if let Some(why) = judged.odd {
+                oddities.push(Oddity {
+                    id: judged.id,
+                    why,
+                    kept: judged.kept,
+                });
             }
+        };
+        let mut owners = Vec::new();
+        for (owner, upto) in chain {
+            owners.push((owner.clone(), sieve.view.log().len()));
+            for record in self.part(&owner, upto)? {
+                let taken = sieve.take(&record?, &mut judged);
+                taken.map_err(|error| within(&Stream::session(owner.clone()), error))?;
+            }
+            sieve.end(&mut judged);
         }
         Ok(Loaded {
-            view,
+            view: sieve.view,
             owners,
-            strays,
+            oddities,
         })
     }
 
@@ -228,8 +233,8 @@ impl Sessions {
 
     /// The session and those that it was forked from, oldest first, each with its last entry that
     /// counts; all of them for the session itself.
-    fn chain(&self, key: &Key) -> Result<Vec<(Key, Option<EntryId>)>, StoreError> {
-        let mut chain: Vec<(Key, Option<EntryId>)> = Vec::new();
+    fn chain(&self, key: &Key) -> Result<Vec<Part>, StoreError> {
+        let mut chain: Vec<Part> = Vec::new();
         let mut next = Some((key.clone(), None));
         while let Some((owner, upto)) = next {
             let stream = Stream::session(owner.clone());
@@ -490,14 +495,6 @@ fn fork_in(entry: &Entry) -> Result<Option<Fork>, StoreError> {
             what: "`forkedFrom` needs `session` and `entryId`".to_owned(),
         }),
     }
-}
-
-/// Whether the entry is of a version, or of a type, that came after this program.
-pub(crate) fn is_newer(error: &StoreError) -> bool {
-    let StoreError::Context(ContextError::InvalidInput { place, what, .. }) = error else {
-        return false;
-    };
-    place == "payload.version" || (place == "type" && what.starts_with("unknown entry type"))
 }
 
 fn within(stream: &Stream, error: StoreError) -> StoreError {

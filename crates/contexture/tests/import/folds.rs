@@ -1,10 +1,11 @@
-//! Files that were cut, mixed up or spoiled: a clear error, or entries that fold.
+//! Files that were cut, mixed up or spoiled: a clear error, or entries that fold and make
+//! valid requests.
 
 use contexture::View;
 use contexture::import::{Imported, Source};
 use proptest::prelude::*;
 
-use crate::{FIXTURES, read};
+use crate::{FIXTURES, read, requests};
 
 #[test]
 fn every_fixture_folds() {
@@ -113,6 +114,10 @@ proptest! {
             Ok(imported) => {
                 let folded = View::fold(imported.entries.clone());
                 prop_assert!(folded.is_ok(), "{:?}", folded.err());
+                if imported.source != Source::Transcript {
+                    requests::check_chat(FIXTURES[file].0, imported.entries.clone());
+                    requests::check_anthropic(imported.entries.clone());
+                }
                 if imported.source != Source::Transcript {
                     prop_assert_eq!(folded.unwrap().log().len(), imported.entries.len());
                 }

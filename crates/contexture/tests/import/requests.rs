@@ -1,43 +1,60 @@
 //! A request can be built of every import, for both wires.
 
 use contexture::build::Wire;
-use contexture::{Session, Settings, Turn};
+use contexture::import::Imported;
+use contexture::{Entry, Session, Settings, Turn};
 use serde_json::Value;
 
 use crate::{FIXTURES, check, common, read};
 
 #[test]
-fn every_import_makes_a_valid_chat_request() {
+fn every_import_makes_valid_requests() {
     for (name, _) in FIXTURES {
-        let body = request(name, Wire::OpenAi);
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        let messages = body["messages"].as_array().unwrap();
-        common::check_pairs(name, messages);
-        for message in messages {
-            for part in message["content"].as_array().into_iter().flatten() {
-                let kind = part["type"].as_str().unwrap();
-                assert!(
-                    ["text", "image_url", "file"].contains(&kind),
-                    "{name}: {part}"
-                );
-                assert_eq!(part.as_object().unwrap().len(), 2, "{name}: {part}");
-            }
-        }
+        check_chat(name, read(name).entries);
+        check_anthropic(read(name).entries);
     }
 }
 
 #[test]
-fn every_import_makes_a_valid_anthropic_request() {
-    for (name, _) in FIXTURES {
-        check::check_body(&request(name, Wire::Anthropic));
+fn so_does_every_beginning_of_one() {
+    for (name, text) in FIXTURES {
+        let mut end = 0;
+        for line in text.split_inclusive('\n') {
+            end += line.len();
+            let imported = Imported::read(&text.as_bytes()[..end]).unwrap();
+            check_chat(name, imported.entries.clone());
+            check_anthropic(imported.entries);
+        }
     }
 }
 
-fn request(name: &str, wire: Wire) -> Vec<u8> {
+#[track_caller]
+pub fn check_chat(name: &str, entries: Vec<Entry>) {
+    let body: Value = serde_json::from_slice(&request(entries, Wire::OpenAi)).unwrap();
+    let messages = body["messages"].as_array().unwrap();
+    common::check_pairs(name, messages);
+    for message in messages {
+        for part in message["content"].as_array().into_iter().flatten() {
+            let kind = part["type"].as_str().unwrap();
+            assert!(
+                ["text", "image_url", "file", "refusal"].contains(&kind),
+                "{name}: {part}"
+            );
+            assert_eq!(part.as_object().unwrap().len(), 2, "{name}: {part}");
+        }
+    }
+}
+
+#[track_caller]
+pub fn check_anthropic(entries: Vec<Entry>) {
+    check::check_body(&request(entries, Wire::Anthropic));
+}
+
+fn request(entries: Vec<Entry>, wire: Wire) -> Vec<u8> {
     let settings = Settings {
         wire,
         ..Settings::default()
     };
-    let mut session = Session::open(settings, read(name).entries).unwrap();
+    let mut session = Session::open(settings, entries).unwrap();
     session.build(Turn::default()).unwrap().body().to_vec()
 }

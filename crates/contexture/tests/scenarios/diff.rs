@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use contexture::diff::{Diff, DiffItem, Side};
+use contexture::entry::RequestRecord;
 use contexture::prompt::Section;
 use contexture::{ContextConfig, Message, Payload, Session, Settings, Turn};
 use insta::assert_snapshot;
@@ -387,7 +388,10 @@ fn another_model_shares_nothing() {
         ..Turn::default()
     };
     let a = Side::of(&session.build(turn).unwrap());
-    session.address(Some("large".to_owned()));
+    session.address(&RequestRecord {
+        model: Some("large".to_owned()),
+        ..RequestRecord::default()
+    });
     let b = Side::of(&session.current().unwrap());
     assert_snapshot!(shape(&Diff::between(session.view(), &a, &b)), @"
     9 → 9 tokens

@@ -70,13 +70,13 @@ impl Log {
         if let Parent::Named(field, name) = parent
             && parent_id.as_ref().map(EntryId::as_str) != Some(&name)
         {
-            rest.insert(field.to_owned(), name.into());
+            keep(&mut rest, field, name);
         }
         let mut entry = Entry::derived(parent_id.as_ref(), &timestamp, payload);
         if let Some((field, name)) = id {
             let own = EntryId::from(name.as_str());
             if name.is_empty() || self.index.contains_key(&own) {
-                rest.insert(field.to_owned(), name.clone().into());
+                keep(&mut rest, field, name.clone());
             } else {
                 entry.id = own;
             }
@@ -203,7 +203,7 @@ impl Log {
                 end.parent = std::mem::replace(&mut draft.parent, Parent::Tip);
                 end.aside = draft.aside;
                 if let Parent::Named(field, name) = &end.parent {
-                    draft.rest.insert((*field).to_owned(), name.clone().into());
+                    keep(&mut draft.rest, field, name.clone());
                 }
                 let end = self.add(end);
                 draft.parent = Parent::At(end);
@@ -287,6 +287,15 @@ impl Log {
             }
         }
     }
+}
+
+/// Puts a name that has no place beside what is left of the line, over nothing that is there.
+fn keep(rest: &mut Object, field: &str, name: String) {
+    let mut field = field.to_owned();
+    while rest.contains_key(&field) {
+        field.push('_');
+    }
+    rest.insert(field, name.into());
 }
 
 /// Whether a model is shown nothing of it.
