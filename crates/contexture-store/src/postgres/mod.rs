@@ -101,7 +101,9 @@ impl Log for PgLog {
             let given = Arc::clone(&sent);
             let answer = self.worker.call(async move |client: &Client| {
                 let rows = client.query_typed(APPEND, &given.parameters()).await?;
-                rows.iter().map(Appended::read).collect::<Result<Vec<_>, _>>()
+                rows.iter()
+                    .map(Appended::read)
+                    .collect::<Result<Vec<_>, _>>()
             })?;
             let mut differing = Vec::new();
             for row in answer {

@@ -23,7 +23,14 @@ impl Target {
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err(bad("it does not begin with `postgres://`"));
         }
-        let (address, query) = url.split_once('?').unwrap_or((url, ""));
+        // A password may have a `?` in it.
+        let host = url.find('@').unwrap_or(0);
+        let end = url[host..].find('?').map_or(url.len(), |at| host + at);
+        let (address, query) = (&url[..end], url.get(end + 1..).unwrap_or(""));
+        // The first `@` ends the password, so what is left of it would be taken for a host.
+        if address.matches('@').count() > 1 {
+            return Err(bad("it has more than one `@`"));
+        }
         let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
         // What the driver does not know is taken out before it sees the URL.
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -162,6 +169,10 @@ mod tests {
                 "PostgreSQL at db:5432, database `me`",
             ),
             (
+                "postgres://me:s3?cret&sslmode=x@db/logs?sslmode=require",
+                "PostgreSQL at db:5432, database `logs`",
+            ),
+            (
                 "postgres://me:s3cret@%2Fvar%2Frun/logs",
                 "PostgreSQL at /var/run:5432, database `logs`",
             ),
@@ -181,10 +192,12 @@ mod tests {
             "mysql://me:s3cret@db/logs",
             "postgres://me:s3cret@db:port/logs",
             "postgres://me:s3cret@db/logs?sslmode=s3cret",
-            "postgres://me:pass?s3cret@db/logs",
             "postgres://me:pass?s3cret=1",
             "postgres://me:s3cret@/logs",
-            "postgres://me:pass/s3cret@db/logs",
+            "postgres://me:p@s3cret@db/logs",
+            "postgres://me:p@s3cret/x@db/logs",
+            "postgres://me:p@db/logs?s3cret=1",
+            "postgres://me:s3cret",
             "postgres://me:%FFs3cret@db/logs",
         ] {
             let Err(error) = Target::parse(url) else {

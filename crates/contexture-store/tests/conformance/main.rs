@@ -2,4 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod files;
+mod postgres;
+#[path = "../common/postgres.rs"]
+#[allow(dead_code)]
+mod server;
 mod suite;

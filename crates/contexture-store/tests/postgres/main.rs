@@ -1,0 +1,20 @@
+//! What is PostgreSQL's own: connecting, the schema, many writers, a server that goes away.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod connecting;
+mod outage;
+mod schema;
+#[path = "../common/postgres.rs"]
+mod server;
+mod streams;
+
+use contexture_store::{Key, Record, Stream};
+use serde_json::json;
+
+fn stream(name: &str) -> Stream {
+    Stream::session(Key::new(name).unwrap())
+}
+
+fn record(id: &str) -> Record {
+    Record::new(&json!({"id": id, "type": "custom", "payload": {}})).unwrap()
+}
