@@ -93,17 +93,18 @@ impl Server {
         self.own.as_ref().unwrap().start().unwrap();
     }
 
-    /// Sends a signal to the server and all of its processes; whether it is ours.
-    pub fn signal(&self, signal: &str) -> bool {
-        let Some(own) = &self.own else {
-            return false;
-        };
-        let id = own.child.borrow().as_ref().unwrap().id();
-        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-        for process in children.split_whitespace().chain([id.to_string().as_str()]) {
-            kill(signal, process);
-        }
-        true
+    /// Makes it hang for a while, all of its processes; whether it is ours. A process of its own
+    /// wakes it again, also when the test is killed meanwhile: what is stopped cannot even end.
+    pub fn hang(&self, seconds: u32) -> Option<Child> {
+        let own = self.own.as_ref()?;
+        let id = own.child.borrow().as_ref()?.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+        let all = format!("{id} {children}");
+        let script = format!("kill -s STOP {all}; sleep {seconds}; kill -s CONT {all}");
+        Command::new("setsid")
+            .args(["sh", "-c", &script])
+            .spawn()
+            .ok()
     }
 }
 

@@ -1,5 +1,11 @@
 //! What every home of a log promises, asked of each of them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
 
 mod files;
 mod postgres;

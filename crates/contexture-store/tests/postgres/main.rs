@@ -1,5 +1,11 @@
 //! What is PostgreSQL's own: connecting, the schema, many writers, a server that goes away.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
 
 mod connecting;
 mod outage;
