@@ -9,6 +9,7 @@
 
 mod connecting;
 mod outage;
+mod proxy;
 mod schema;
 #[path = "../common/postgres.rs"]
 mod server;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use contexture::EntryId;
 use contexture_store::{Expected, From, Log, PgLog, PgOptions, StoreError};
 
+use crate::proxy::Proxy;
 use crate::server::{PASSWORD, Server};
 use crate::{record, stream};
 
@@ -19,6 +20,7 @@ fn a_server_that_goes_away_and_comes_back() {
     let database = server.database();
     let url = database.url();
     crashes_lose_and_repeat_nothing(&server, &url);
+    an_answer_that_is_lost_is_asked_for_again(&server, database.name());
     a_server_that_hangs_is_given_up(&server, &url);
     a_server_that_stays_away_is_named(&server, &url);
 }
@@ -90,6 +92,35 @@ fn crashes_lose_and_repeat_nothing(server: &Server, url: &str) {
         let found = shared.iter().filter(|id| id.as_str().starts_with(&prefix));
         assert!(found.eq(done), "writer {writer}");
     }
+}
+
+/// The append is committed, but the way back is cut: it is repeated, and there once.
+fn an_answer_that_is_lost_is_asked_for_again(server: &Server, database: &str) {
+    let Some(port) = server.port() else {
+        return;
+    };
+    let proxy = Proxy::before(port);
+    let url = server.url("127.0.0.1", database).unwrap();
+    let url = url.replace(&format!(":{port}/"), &format!(":{}/", proxy.port));
+    let log = PgLog::connect(&format!("{url}?sslmode=disable"), PgOptions::default()).unwrap();
+    let main = stream("cut");
+    let mut tail: Option<EntryId> = None;
+    for n in 0..20 {
+        let batch = [record(&format!("a{n}")), record(&format!("b{n}"))];
+        proxy.cut.store(true, Ordering::SeqCst);
+        tail = log
+            .append(&main, Expected::Tail(tail.as_ref()), &batch)
+            .unwrap();
+        assert!(!proxy.cut.load(Ordering::SeqCst));
+        assert_eq!(tail.as_ref(), Some(batch[1].id()));
+    }
+    assert_eq!(log.read(&main, From::Start).unwrap().count(), 40);
+    let after = tail.unwrap();
+    proxy.cut.store(true, Ordering::SeqCst);
+    log.replace(&main, Expected::after(&after), &[record("only")])
+        .unwrap();
+    assert!(!proxy.cut.load(Ordering::SeqCst));
+    assert_eq!(log.read(&main, From::Start).unwrap().count(), 1);
 }
 
 fn a_server_that_hangs_is_given_up(server: &Server, url: &str) {
