@@ -44,12 +44,14 @@ pub async fn run(client: &Client) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which version the database has; 0 when it has none.
+/// Which version the database has; 0 when it has none. Asked of the catalogue as a table:
+/// `to_regclass` may remember from before the lock that there was nothing.
 async fn version(client: &Client) -> Result<i32, Failure> {
     let row = client
         .query_typed_one(
             "SELECT current_setting('server_encoding'),
-                    to_regclass('contexture.migrations') IS NOT NULL",
+                    EXISTS (SELECT FROM pg_catalog.pg_tables
+                        WHERE schemaname = 'contexture' AND tablename = 'migrations')",
             &[],
         )
         .await?;

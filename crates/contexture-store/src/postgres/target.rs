@@ -23,7 +23,14 @@ impl Target {
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err(bad("it does not begin with `postgres://`"));
         }
-        let (address, query) = url.split_once('?').unwrap_or((url, ""));
+        // A password may have a `?` in it.
+        let host = url.find('@').unwrap_or(0);
+        let end = url[host..].find('?').map_or(url.len(), |at| host + at);
+        let (address, query) = (&url[..end], url.get(end + 1..).unwrap_or(""));
+        // The first `@` ends the password, so what is left of it would be taken for a host.
+        if address.matches('@').count() > 1 {
+            return Err(bad("it has more than one `@`"));
+        }
         let (mut mode, mut roots, mut rest) = (None, None, Vec::new());
         // What the driver does not know is taken out before it sees the URL.
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -146,7 +153,7 @@ fn decoded(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 
@@ -160,6 +167,10 @@ mod tests {
             (
                 "postgresql://me:s3cret@db/?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem",
                 "PostgreSQL at db:5432, database `me`",
+            ),
+            (
+                "postgres://me:s3?cret&sslmode=x@db/logs?sslmode=require",
+                "PostgreSQL at db:5432, database `logs`",
             ),
             (
                 "postgres://me:s3cret@%2Fvar%2Frun/logs",
@@ -181,11 +192,12 @@ mod tests {
             "mysql://me:s3cret@db/logs",
             "postgres://me:s3cret@db:port/logs",
             "postgres://me:s3cret@db/logs?sslmode=s3cret",
-            "postgres://me:pass?s3cret@db/logs",
             "postgres://me:pass?s3cret=1",
             "postgres://me:s3cret@/logs",
-            "postgres://me:pass/s3cret@db/logs",
-            "postgres://me:%FFs3cret@db/logs",
+            "postgres://me:p@s3cret@db/logs",
+            "postgres://me:p@s3cret/x@db/logs",
+            "postgres://me:p@db/logs?s3cret=1",
+            "postgres://me:s3cret",
         ] {
             let Err(error) = Target::parse(url) else {
                 panic!("{url} was taken");

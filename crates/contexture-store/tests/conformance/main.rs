@@ -8,4 +8,8 @@
 )]
 
 mod files;
+mod postgres;
+#[path = "../common/postgres.rs"]
+#[allow(dead_code)]
+mod server;
 mod suite;

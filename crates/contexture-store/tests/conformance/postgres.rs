@@ -1,0 +1,22 @@
+use std::sync::Arc;
+
+use contexture_store::{Log, PgLog, PgOptions};
+
+use crate::server::Server;
+use crate::suite::{self, PROMISES};
+
+// needs: postgres
+#[test]
+fn a_database_keeps_every_promise() {
+    let Some(server) = Server::get() else {
+        return;
+    };
+    let database = server.database();
+    let url = database.url();
+    let home = || Arc::new(PgLog::connect(&url, PgOptions::default()).unwrap()) as Arc<dyn Log>;
+    for (promise, check) in PROMISES {
+        println!("{promise}");
+        check(&home);
+    }
+    suite::threads(&home);
+}
