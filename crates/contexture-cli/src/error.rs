@@ -36,6 +36,9 @@ pub enum CliError {
     /// The store refused, or could not.
     #[error("{0}")]
     Store(#[from] StoreError),
+    /// It could be done, and may not be.
+    #[error("{what}")]
+    NotAllowed { what: String, hint: String },
     /// The doctor found something.
     #[error("{what}")]
     Unhealthy { what: String, hint: String },
@@ -66,6 +69,7 @@ impl CliError {
                 StoreError::NotOurs { .. } | StoreError::Forked { .. } => 5,
                 _ => 1,
             },
+            Self::NotAllowed { .. } => 5,
             Self::Unhealthy { .. } => 1,
             Self::Usage { .. } => 2,
         }
@@ -78,6 +82,7 @@ impl CliError {
             Self::Usage { .. } => "Usage",
             Self::Differs { .. } => "Differs",
             Self::Store(error) => error.code(),
+            Self::NotAllowed { .. } => "NotAllowed",
             Self::Unhealthy { .. } => "Unhealthy",
             Self::Pipe => "Pipe",
         }
@@ -93,6 +98,7 @@ impl CliError {
             Self::Store(error) => error.hint(),
             Self::Usage { hint, .. }
             | Self::Differs { hint, .. }
+            | Self::NotAllowed { hint, .. }
             | Self::Unhealthy { hint, .. } => hint.clone(),
         }
     }

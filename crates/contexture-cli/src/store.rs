@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contexture_store::{FileLog, FileOptions, Key, Loaded, Log, Sessions};
+use contexture_store::{FileLog, FileOptions, Key, Loaded, Log, PgLog, PgOptions, Sessions};
 
 use crate::config::{self, DATA};
 use crate::error::CliError;
@@ -23,6 +23,13 @@ pub struct Home {
 /// Opens the log of the project.
 pub fn open(dir: Option<&Path>) -> Result<Home, CliError> {
     let config = config::load(dir)?;
+    if let Some(url) = url(config.store.url)? {
+        let log: Arc<dyn Log> = Arc::new(PgLog::connect(&url, PgOptions::default())?);
+        return Ok(Home {
+            sessions: Sessions::new(log),
+            files: None,
+        });
+    }
     let options = FileOptions {
         durability: config.store.durability,
         patience: PATIENCE,
@@ -35,6 +42,28 @@ pub fn open(dir: Option<&Path>) -> Result<Home, CliError> {
         files: Some(files),
     })
 }
+
+/// The user's own choice of a database, or the project's.
+///
+/// A project's file comes with the project, from anybody. What is said here must not go to a machine
+/// of their choosing, so the file alone can only name a database on this one.
+fn url(of_project: Option<String>) -> Result<Option<String>, CliError> {
+    if let Ok(own) = std::env::var(URL)
+        && !own.is_empty()
+    {
+        return Ok(Some(own));
+    }
+    match of_project {
+        Some(url) if !PgLog::is_local(&url)? => Err(CliError::NotAllowed {
+            what: "this project's contexture.json names a database on another machine".to_owned(),
+            hint: format!("if that is what you want, say so yourself: set {URL} to its URL"),
+        }),
+        other => Ok(other),
+    }
+}
+
+/// The environment's word on where logs are kept.
+const URL: &str = "CONTEXTURE_STORE_URL";
 
 impl Home {
     /// A session, with a word on what of it could not be read.

@@ -83,6 +83,30 @@ impl Sessions {
         self.begin(key, None, header, now)
     }
 
+    /// Makes a session of these entries, whole or not at all. Each names its parent, so that one
+    /// that got lost or strayed shows later.
+    pub fn put(
+        &self,
+        key: &Key,
+        header: SessionHeader,
+        now: &str,
+        entries: Vec<Entry>,
+    ) -> Result<SessionLog, StoreError> {
+        let mut session = self.create(key, header, now)?;
+        let mut records: Vec<Record> = session.header.take().into_iter().collect();
+        let mut view = View::default();
+        for mut entry in entries {
+            entry.parent_id.get_or_insert_with(|| session.tail.clone());
+            session.tail = entry.id.clone();
+            records.push(Record::try_from(&entry)?);
+            view.push(entry)?;
+        }
+        match self.log.replace(&session.stream, Expected::EMPTY, &records) {
+            Err(StoreError::WrongTail { stream, .. }) => Err(StoreError::Exists { stream }),
+            other => other.map(|()| session),
+        }
+    }
+
     /// A session, to be continued. Costs what its first and last line cost.
     pub fn open(&self, key: &Key) -> Result<SessionLog, StoreError> {
         let stream = Stream::session(key.clone());

@@ -29,7 +29,7 @@ pub fn diff(options: &Diff, json: bool, dir: Option<&Path>) -> Result<(), CliErr
         return print_json(&to_value(&difference)?);
     }
     let names = (named(&options.a, &a), named(&options.b, &b));
-    print(view::diff(&difference, &names, Paint::stdout()).as_bytes())
+    print(view::diff(&difference, &view, &names, Paint::stdout()).as_bytes())
 }
 
 fn named(given: &str, point: &Point) -> String {

@@ -2,10 +2,12 @@ use std::fmt::Write as _;
 
 use contexture::diff::{Diff, DiffItem};
 
-use super::{Paint, plural, safe, thousands};
+use contexture::{EntryId, Payload, View};
+
+use super::{Paint, describe, plural, safe, thousands};
 
 /// What changed between two requests, for people.
-pub fn diff(diff: &Diff, names: &(String, String), paint: Paint) -> String {
+pub fn diff(diff: &Diff, view: &View, names: &(String, String), paint: Paint) -> String {
     let mut out = String::new();
     let side = |name: &str, tokens: usize, messages: usize| {
         format!(
@@ -61,7 +63,7 @@ pub fn diff(diff: &Diff, names: &(String, String), paint: Paint) -> String {
         let _ = writeln!(out, " {} tool {}", paint.fg(179, "~"), safe(name));
     }
     for item in &diff.removed {
-        let _ = writeln!(out, " {} {}", paint.fg(167, "−"), line(item));
+        let _ = writeln!(out, " {} {}", paint.fg(167, "−"), line(item, view, paint));
     }
     for change in &diff.changed {
         let _ = writeln!(
@@ -77,7 +79,7 @@ pub fn diff(diff: &Diff, names: &(String, String), paint: Paint) -> String {
         );
     }
     for item in &diff.added {
-        let _ = writeln!(out, " {} {}", paint.fg(71, "+"), line(item));
+        let _ = writeln!(out, " {} {}", paint.fg(71, "+"), line(item, view, paint));
     }
     out
 }
@@ -113,12 +115,30 @@ fn bar(diff: &Diff, paint: Paint, out: &mut String) {
     out.push_str("\n\n");
 }
 
-fn line(item: &DiffItem) -> String {
-    format!(
-        "{:<10}{:<11}{:>8}  {}",
+fn line(item: &DiffItem, view: &View, paint: Paint) -> String {
+    let head = format!(
+        "{:<10}{:<11}{:>8}  {}  ",
         item.role,
         item.form.rule.as_str(),
         thousands(item.form.tokens),
-        safe(&item.origin)
+        paint.dim(&safe(&item.origin)),
+    );
+    let room = paint
+        .width
+        .saturating_sub(console::measure_text_width(&head) + 4);
+    format!(
+        "{head}{}",
+        console::truncate_str(&what(&item.origin, view), room, "…").trim_end()
     )
+}
+
+/// What the message says that an item is.
+fn what(origin: &str, view: &View) -> String {
+    let id = origin.strip_prefix("entry:").map(EntryId::from);
+    let position = id.and_then(|id| view.position(&id));
+    match position.map(|position| &view.log()[position].payload) {
+        Some(Payload::Message { message }) => describe(message),
+        Some(Payload::CompactionSummary(compaction)) => safe(&compaction.summary),
+        _ => String::new(),
+    }
 }

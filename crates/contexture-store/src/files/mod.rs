@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use contexture::EntryId;
 
-use self::lines::{Lines, MORE, quick_id, record, settle, trimmed};
+use self::lines::{Lines, quick_id, record, settle, trimmed};
 pub(crate) use self::lock::Lock;
 use self::writer::{Shared, Writer};
 use crate::disk::{Create, Disk, DiskFile, RealDisk};
@@ -268,11 +268,9 @@ impl Log for FileLog {
                 actual,
             });
         }
+        // No marks: the file takes the other's place whole.
         let mut bytes = Vec::new();
-        for (n, record) in records.iter().enumerate() {
-            if n + 1 < records.len() {
-                bytes.push(MORE);
-            }
+        for record in records {
             bytes.extend_from_slice(record.text().as_bytes());
             bytes.push(b'\n');
         }

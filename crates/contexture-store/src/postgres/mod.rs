@@ -69,6 +69,11 @@ impl PgLog {
         worker.call(async |client: &Client| migrate::run(client).await)?;
         Ok(Self { worker })
     }
+
+    /// Whether a URL names a database on this machine: what goes there goes nowhere else.
+    pub fn is_local(url: &str) -> Result<bool, StoreError> {
+        Ok(Target::parse(url)?.is_local())
+    }
 }
 
 const APPEND: &str = "SELECT outcome, at, body, tail, long_body

@@ -1,6 +1,7 @@
 //! Which database is meant: the URL, read once, and how it is named in messages.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio_postgres::Config;
@@ -73,6 +74,21 @@ impl Target {
             check,
             roots,
         })
+    }
+
+    /// Whether every host that it names is this machine.
+    pub fn is_local(&self) -> bool {
+        let local = |host: &Host| match host {
+            Host::Unix(_) => true,
+            Host::Tcp(name) => {
+                name == "localhost"
+                    || name
+                        .parse()
+                        .is_ok_and(|address: IpAddr| address.is_loopback())
+            }
+        };
+        self.config.get_hosts().iter().all(local)
+            && self.config.get_hostaddrs().iter().all(IpAddr::is_loopback)
     }
 }
 
@@ -182,6 +198,26 @@ mod tests {
             ),
         ] {
             assert_eq!(Target::parse(url).map(|t| t.to_string()).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_local() {
+        for (url, local) in [
+            ("postgres://me@localhost/logs", true),
+            ("postgres://me@127.0.0.1:5433/logs", true),
+            ("postgres://me@[::1]/logs", true),
+            ("postgres://me@%2Frun%2Fpostgresql/logs", true),
+            ("postgres://me@db.example.org/logs", false),
+            ("postgres://me@localhost.example.org/logs", false),
+            ("postgres://me@localhost,db.example.org/logs", false),
+            ("postgres://me@localhost/logs?hostaddr=192.0.2.1", false),
+        ] {
+            assert_eq!(
+                Target::parse(url).is_ok_and(|t| t.is_local()),
+                local,
+                "{url}"
+            );
         }
     }
 

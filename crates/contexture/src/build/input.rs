@@ -263,7 +263,7 @@ fn is_jsonl(bytes: &[u8]) -> bool {
     let mut lines = bytes
         .split(|&b| b == b'\n')
         .filter(|l| !l.iter().all(u8::is_ascii_whitespace));
-    let opens = |line: Option<&[u8]>| line.is_some_and(|l| l.starts_with(b"{"));
+    let opens = |line: Option<&[u8]>| line.is_some_and(|l| l.trim_ascii_start().starts_with(b"{"));
     opens(lines.next()) && opens(lines.next())
 }
 

@@ -2,8 +2,8 @@ use std::path::Path;
 
 use contexture::build::BuildInput;
 use contexture::import::Imported;
-use contexture::{Entry, EntryId, Payload, replay};
-use contexture_store::{Key, Record, StoreError, Stream};
+use contexture::{Entry, Payload, replay};
+use contexture_store::{Key, StoreError, Stream};
 use serde_json::json;
 
 use super::append::header;
@@ -35,13 +35,10 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
             recorded(imported.entries, settings).map_err(at(&options.source))?
         }
     };
-    let mut session = home.sessions.create(&key, header(), &now())?;
-    let records = chained(session.tail(), entries)?;
-    session.append(&records)?;
-    let requests = records
-        .iter()
-        .filter(|r| r.text().contains("\"type\":\"request\""))
-        .count();
+    let count = entries.len();
+    let is_request = |entry: &&Entry| matches!(entry.payload, Payload::Request(_));
+    let requests = entries.iter().filter(is_request).count();
+    home.sessions.put(&key, header(), &now(), entries)?;
     let kept: usize = imported.kept.values().sum();
     for (line, why) in &imported.skipped {
         eprintln!("ctx: line {line} was skipped: {}", safe(why));
@@ -50,13 +47,13 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
         return print_json(&json!({
             "session": key.as_str(),
             "source": source,
-            "entries": records.len(),
+            "entries": count,
             "requests": requests,
             "keptInMeta": imported.kept,
             "skippedLines": imported.skipped.iter().map(|(line, _)| line).collect::<Vec<_>>(),
         }));
     }
-    let mut text = format!("{key}: {} from {source}", plural(records.len(), "entry"));
+    let mut text = format!("{key}: {} from {source}", plural(count, "entry"));
     if requests > 0 {
         text.push_str(&format!(
             ", {} as they would have been made",
@@ -91,18 +88,6 @@ fn recorded(
         .iter()
         .map(|entry| entry.as_ref().clone())
         .collect())
-}
-
-/// Each entry with its parent named, so that a line that got lost or strayed shows.
-fn chained(header: &EntryId, entries: Vec<Entry>) -> Result<Vec<Record>, CliError> {
-    let mut last = header.clone();
-    let mut records = Vec::with_capacity(entries.len());
-    for mut entry in entries {
-        entry.parent_id.get_or_insert(last);
-        last = entry.id.clone();
-        records.push(Record::try_from(&entry)?);
-    }
-    Ok(records)
 }
 
 fn has_requests(entries: &[Entry]) -> bool {
