@@ -14,24 +14,21 @@ const PROBES: u64 = 4;
 /// At eight bits an id one in forty is a false alarm: time for a larger one.
 const BITS_EACH: usize = 8;
 
-impl Default for Ids {
-    fn default() -> Self {
+impl Ids {
+    /// An empty one with room for about so many.
+    pub fn for_about(ids: usize) -> Self {
+        let words = (ids * BITS_EACH / 64).next_power_of_two();
         Self {
-            bits: vec![0; FIRST],
+            bits: vec![0; words.clamp(FIRST, MOST)],
             count: 0,
         }
     }
-}
 
-impl Ids {
-    /// An empty one with room for what this one has and as much again; none if it is the largest,
-    /// or not full yet.
+    /// An empty one with room for twice what this one has; none if it is the largest, or not full
+    /// yet.
     pub fn grown(&self) -> Option<Self> {
         let full = self.count * BITS_EACH > self.bits.len() * 64;
-        (full && self.bits.len() < MOST).then(|| Self {
-            bits: vec![0; self.bits.len() * 4],
-            count: 0,
-        })
+        (full && self.bits.len() < MOST).then(|| Self::for_about(self.count * 2))
     }
 
     pub fn insert(&mut self, id: &str) {

@@ -64,7 +64,7 @@ impl Writer {
             queue: Vec::new(),
             round: Round::default(),
             writing: false,
-            ids: (durable == 0).then(Ids::default),
+            ids: (durable == 0).then(|| Ids::for_about(0)),
             unsure: false,
         };
         let writer = Self {
@@ -222,7 +222,8 @@ impl Writer {
                 state = self.wait(state);
                 continue;
             }
-            let empty = state.ids.as_ref().and_then(Ids::grown).unwrap_or_default();
+            let empty = state.ids.as_ref().and_then(Ids::grown);
+            let empty = empty.unwrap_or_else(|| Ids::for_about(entries_in(state.durable)));
             state.ids = Some(self.all_ids(&state, empty)?);
         }
         let maybe = |ids: &Ids| {
@@ -319,6 +320,11 @@ impl Writer {
             .wait(state)
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A guess: most entries are longer. One too large costs memory, one too small a second look.
+fn entries_in(bytes: u64) -> usize {
+    usize::try_from(bytes / 512).unwrap_or(usize::MAX / 64)
 }
 
 /// Takes away what was never acknowledged. Gives where the file ends now.
