@@ -85,8 +85,10 @@ impl Point {
             });
         let record = self.request.as_ref().or(last);
         let mut settings = settings::of_session(limits, record, config)?;
-        if let Some(wire) = self.request.as_ref().and_then(|record| record.wire) {
-            settings.wire = wire;
+        if let Some(sent) = &self.request {
+            settings.wire = sent.wire.unwrap_or_default();
+            let budget = limits.budget.or(sent.max_input_tokens);
+            settings.config.max_input_tokens = budget.unwrap_or(settings.config.max_input_tokens);
         }
         Ok(settings)
     }

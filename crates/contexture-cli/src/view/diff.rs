@@ -62,9 +62,7 @@ pub fn diff(diff: &Diff, view: &View, names: &(String, String), paint: Paint) ->
     for name in &diff.tools.changed {
         let _ = writeln!(out, " {} tool {}", paint.fg(179, "~"), safe(name));
     }
-    for item in &diff.removed {
-        let _ = writeln!(out, " {} {}", paint.fg(167, "−"), line(item, view, paint));
-    }
+    listed(&diff.removed, &paint.fg(167, "−"), view, paint, &mut out);
     for change in &diff.changed {
         let _ = writeln!(
             out,
@@ -78,10 +76,35 @@ pub fn diff(diff: &Diff, view: &View, names: &(String, String), paint: Paint) ->
             safe(&change.origin),
         );
     }
-    for item in &diff.added {
-        let _ = writeln!(out, " {} {}", paint.fg(71, "+"), line(item, view, paint));
-    }
+    listed(&diff.added, &paint.fg(71, "+"), view, paint, &mut out);
     out
+}
+
+/// One line an item; of a long run its beginning and its end.
+fn listed(items: &[DiffItem], mark: &str, view: &View, paint: Paint, out: &mut String) {
+    const FIRST: usize = 8;
+    const LAST: usize = 3;
+    let hidden = match items.len() {
+        n if n > FIRST + LAST + 1 => FIRST..n - LAST,
+        _ => 0..0,
+    };
+    for (at, item) in items.iter().enumerate() {
+        if at == hidden.start && !hidden.is_empty() {
+            let tokens: usize = items[hidden.clone()]
+                .iter()
+                .map(|item| item.form.tokens)
+                .sum();
+            let more = format!(
+                "… {} more, {} tokens; --json has them all",
+                hidden.len(),
+                thousands(tokens)
+            );
+            let _ = writeln!(out, " {mark} {}", paint.dim(&more));
+        }
+        if !hidden.contains(&at) {
+            let _ = writeln!(out, " {mark} {}", line(item, view, paint));
+        }
+    }
 }
 
 /// The later request: what the cache had, what it had to read again, what is new.

@@ -149,6 +149,7 @@ impl Session {
             digest: self.body.digest().to_owned(),
             model: self.head.model.clone(),
             input_tokens: self.tokens(),
+            max_input_tokens: Some(self.settings.config.max_input_tokens),
             wire: Some(wire).filter(|wire| *wire != Wire::default()),
             params: Some(self.head.params.clone()).filter(|params| !params.is_empty()),
             max_tokens: (wire == Wire::Anthropic).then_some(self.head.max_tokens),

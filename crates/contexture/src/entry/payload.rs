@@ -180,6 +180,9 @@ pub struct RequestRecord {
     /// Our count.
     #[serde(default)]
     pub input_tokens: usize,
+    /// The budget that it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_input_tokens: Option<usize>,
     /// The form in which it went out; absent means OpenAI's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
