@@ -1,0 +1,72 @@
+//! From a provider's reply to a message: event by event, or from a whole document.
+
+mod chat;
+mod messages;
+mod responses;
+
+use serde_json::{Map, Value};
+
+use crate::{Api, Delta, ModelError, Reply};
+pub use chat::Chat;
+pub use messages::Messages;
+pub use responses::Responses;
+
+/// Reads a stream's events.
+pub trait Reader: Send {
+    /// Takes the next event. Gives the reply when it is whole.
+    fn event(
+        &mut self,
+        kind: &str,
+        data: &str,
+        on_delta: &mut dyn FnMut(Delta),
+    ) -> Result<Option<Reply>, ModelError>;
+
+    /// There are no more events. Some servers just hang up when they are done.
+    fn end(&mut self) -> Result<Reply, ModelError>;
+}
+
+/// The reader for an API's streams.
+pub fn reader(api: Api) -> Box<dyn Reader> {
+    match api {
+        Api::Chat => Box::new(Chat::default()),
+        Api::Responses => Box::new(Responses::default()),
+        Api::Messages => Box::new(Messages::default()),
+    }
+}
+
+/// Reads a reply that came as one document.
+pub fn whole(api: Api, body: &[u8]) -> Result<Reply, ModelError> {
+    let value = parse(&String::from_utf8_lossy(body))?;
+    match api {
+        Api::Chat => chat::whole(&value),
+        Api::Responses => responses::whole(&value),
+        Api::Messages => messages::whole(&value),
+    }
+}
+
+fn parse(data: &str) -> Result<Value, ModelError> {
+    let value: Value = serde_json::from_str(data).map_err(|error| garbage(&error.to_string()))?;
+    if !value.is_object() {
+        return Err(garbage("it is no JSON object"));
+    }
+    Ok(value)
+}
+
+fn garbage(what: &str) -> ModelError {
+    ModelError::Garbage {
+        what: what.to_owned(),
+    }
+}
+
+/// The text of a field; none where it is not there, or no text.
+fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value.get(name)?.as_str()
+}
+
+/// The object of a field, copied.
+fn object(value: &Value, name: &str) -> Option<Map<String, Value>> {
+    match value.get(name) {
+        Some(Value::Object(map)) => Some(map.clone()),
+        _ => None,
+    }
+}
