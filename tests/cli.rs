@@ -139,6 +139,10 @@ fn every_shape_of_input_gives_the_same_request() {
         messages.to_string(),
         lines,
         json!({ "messages": messages, "session_id": "x" }).to_string(),
+        format!(
+            "{{\"messages\": [\n  {},\n  {}\n]}}\n",
+            messages[0], messages[1]
+        ),
         format!("{:#}", json!({ "sessionEntries": messages })),
         json!({ "systemPrompt": "Be brief.", "inputMessages": [messages[1]] }).to_string(),
     ]

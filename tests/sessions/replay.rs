@@ -143,6 +143,21 @@ fn bodies_come_a_line_each() {
     }
 }
 
+/// Lines that were appended together are marked by a blank before them.
+#[test]
+fn a_log_that_was_appended_to_is_a_file_like_others() {
+    let project = Project::new();
+    project.say("s", &["one", "two", "three", "four"]);
+    let log = std::fs::read_to_string(project.log("s")).unwrap();
+    assert!(log.starts_with(' '));
+    let file = project.log("s");
+    let of_file = project
+        .ctx(&["replay", file.to_str().unwrap(), "--json"])
+        .lines();
+    assert_eq!(of_file.len(), 2);
+    assert_eq!(project.ctx(&["replay", "s", "--json"]).lines(), of_file);
+}
+
 #[test]
 fn nothing_to_verify_is_said() {
     let project = Project::new();
