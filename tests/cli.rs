@@ -1,93 +1,11 @@
 //! The built `ctx`, as a script sees it: output, exit code, and what it says when it refuses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+mod common;
 
+use common::ctx;
 use serde_json::{Value, json};
 use sha2::Digest;
-
-/// One door to the program.
-#[must_use]
-struct Ctx {
-    args: Vec<String>,
-    input: Vec<u8>,
-    dir: PathBuf,
-}
-
-fn ctx(args: &[&str]) -> Ctx {
-    Ctx {
-        args: args.iter().map(|&arg| arg.to_owned()).collect(),
-        input: Vec::new(),
-        dir: PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
-    }
-}
-
-impl Ctx {
-    fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
-        self.input = input.into();
-        self
-    }
-
-    fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.dir = dir.into();
-        self
-    }
-
-    fn run(self) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ctx"))
-            .args(&self.args)
-            .current_dir(&self.dir)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        let input = self.input;
-        let feeder = std::thread::spawn(move || {
-            // The program may refuse before it has read everything.
-            let _ = stdin.write_all(&input);
-        });
-        let output = child.wait_with_output().unwrap();
-        feeder.join().unwrap();
-        output
-    }
-
-    #[track_caller]
-    fn success(self) -> String {
-        let args = self.args.join(" ");
-        let output = self.run();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "ctx {args}: {stderr}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    #[track_caller]
-    fn json(self) -> Value {
-        serde_json::from_str(&self.success()).unwrap()
-    }
-
-    /// Fails with this code, says `needle`, prints no data, and never panics.
-    #[track_caller]
-    fn failure(self, code: i32, needle: &str) -> String {
-        let args = self.args.join(" ");
-        let output = self.run();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "ctx {args}: {stderr}");
-        assert!(
-            stderr.contains(needle),
-            "ctx {args}: `{needle}` is not in: {stderr}"
-        );
-        assert!(!stderr.contains("panicked"), "{stderr}");
-        assert!(
-            output.stdout.is_empty(),
-            "ctx {args} printed data and failed"
-        );
-        stderr
-    }
-}
 
 const SESSION: &str = "examples/session.jsonl";
 
@@ -221,6 +139,10 @@ fn every_shape_of_input_gives_the_same_request() {
         messages.to_string(),
         lines,
         json!({ "messages": messages, "session_id": "x" }).to_string(),
+        format!(
+            "{{\"messages\": [\n  {},\n  {}\n]}}\n",
+            messages[0], messages[1]
+        ),
         format!("{:#}", json!({ "sessionEntries": messages })),
         json!({ "systemPrompt": "Be brief.", "inputMessages": [messages[1]] }).to_string(),
     ]

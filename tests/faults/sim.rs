@@ -241,6 +241,10 @@ impl Disk for SimDisk {
             .collect())
     }
 
+    fn links(&self, _: &str) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     fn stat(&self, path: &str) -> io::Result<Stat> {
         let world = self.world();
         let inode = *world.seen.files.get(path).ok_or(io::ErrorKind::NotFound)?;

@@ -125,11 +125,11 @@ impl From<std::io::Error> for CliError {
 
 /// Says what went wrong and what to do, on standard error.
 pub fn report(error: &CliError, json: bool) -> ExitCode {
-    let hint = error.hint();
+    let hint = crate::view::safe(&error.hint());
     let message = crate::view::safe(&error.to_string());
     eprintln!("ctx: {message}");
     if !hint.is_empty() {
-        eprintln!("     {}", crate::view::safe(&hint));
+        eprintln!("     {hint}");
     }
     if json {
         last_line(error.code(), &message, &hint);

@@ -71,7 +71,10 @@ impl Home {
         let loaded = self.sessions.load(key)?;
         for odd in &loaded.oddities {
             let what = if odd.kept { "damaged" } else { "left aside" };
-            eprintln!("ctx: session `{key}`, {what}: {}", safe(&odd.why));
+            eprintln!(
+                "ctx: {}",
+                safe(&format!("session `{key}`, {what}: {}", odd.why))
+            );
         }
         if !loaded.oddities.is_empty() {
             eprintln!("     `ctx doctor` says more, and repairs with --fix");

@@ -49,18 +49,24 @@ pub struct Repair {
 struct Examined {
     sound: Vec<Record>,
     findings: Vec<Finding>,
+    /// A newer program wrote to it.
+    newer: bool,
 }
 
-/// Looks at all streams of a folder.
+/// Looks at all streams of a folder, and at what stands in the place of one.
 pub fn check_files(log: &Arc<FileLog>) -> Result<Vec<Checkup>, StoreError> {
-    each_stream(log.as_ref(), |stream| {
+    let mut all = each_stream(log.as_ref(), |stream| {
         let examined = examine(log, stream)?;
         Ok(Checkup {
             stream: stream.clone(),
             records: examined.sound.len(),
             findings: examined.findings,
         })
-    })
+    })?;
+    for (stream, error) in log.strangers()? {
+        all.push(Checkup::failed(stream, &error));
+    }
+    Ok(all)
 }
 
 /// Looks at all streams of any log. Of damage that the home itself deals with it sees nothing.
@@ -72,6 +78,11 @@ pub fn check(log: &Arc<dyn Log>) -> Result<Vec<Checkup>, StoreError> {
             judge.take(&mut examined, None, record?);
         }
         judge.end(&mut examined);
+        examined.spare_newer();
+        // Only files can be repaired here.
+        for finding in &mut examined.findings {
+            finding.remedy = None;
+        }
         Ok(Checkup {
             stream: stream.clone(),
             records: examined.sound.len(),
@@ -84,7 +95,14 @@ pub fn check(log: &Arc<dyn Log>) -> Result<Vec<Checkup>, StoreError> {
 pub fn check_forks(sessions: &Sessions) -> Result<Vec<(Stream, Finding)>, StoreError> {
     let mut out = Vec::new();
     for info in sessions.list()? {
-        if let Err(error @ StoreError::Context(_)) = sessions.load(&info.stream.key) {
+        let loaded = sessions.load(&info.stream.key);
+        if let Err(
+            error @ (StoreError::Context(_)
+            | StoreError::BadKey { .. }
+            | StoreError::BadRecord { .. }
+            | StoreError::NotOurs { .. }),
+        ) = loaded
+        {
             out.push((
                 info.stream,
                 Finding {
@@ -132,15 +150,8 @@ fn each_stream(
     for kind in Kind::ALL {
         for info in log.list(kind)? {
             // One that cannot be opened is a finding, not the end.
-            all.push(look(&info.stream).unwrap_or_else(|error| Checkup {
-                stream: info.stream.clone(),
-                records: 0,
-                findings: vec![Finding {
-                    line: None,
-                    what: error.to_string(),
-                    remedy: None,
-                }],
-            }));
+            let looked = look(&info.stream);
+            all.push(looked.unwrap_or_else(|error| Checkup::failed(info.stream, &error)));
         }
     }
     Ok(all)
@@ -153,6 +164,7 @@ fn examine(log: &Arc<FileLog>, stream: &Stream) -> Result<Examined, StoreError> 
     let home: Arc<dyn Log> = log.clone();
     let mut examined = Examined::default();
     lines(file.as_ref(), Judge::new(&home, stream), &mut examined).map_err(failed)?;
+    examined.spare_newer();
     Ok(examined)
 }
 
@@ -246,6 +258,7 @@ impl<'s> Judge<'s> {
         self.settle(examined, fates);
         if let Err(error) = taken {
             // What a newer program wrote is not ours to take out.
+            examined.newer = true;
             if let Some((line, record)) = self.waiting.pop_back() {
                 examined.find(line, error.to_string(), None);
                 examined.sound.push(record);
@@ -300,7 +313,30 @@ impl<'s> Judge<'s> {
     }
 }
 
+impl Checkup {
+    /// Of one that cannot even be opened.
+    fn failed(stream: Stream, error: &StoreError) -> Self {
+        Self {
+            stream,
+            records: 0,
+            findings: vec![Finding {
+                line: None,
+                what: error.to_string(),
+                remedy: None,
+            }],
+        }
+    }
+}
+
 impl Examined {
+    /// What seems wrong beside entries that are not understood may be right, and a repair would
+    /// rewrite them all. So that is left to the program that wrote them.
+    fn spare_newer(&mut self) {
+        if self.newer {
+            self.findings.retain(|finding| finding.remedy.is_none());
+        }
+    }
+
     fn find(&mut self, line: Option<usize>, what: String, remedy: Option<&str>) {
         self.findings.push(Finding {
             line,

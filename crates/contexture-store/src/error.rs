@@ -111,11 +111,22 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What the disk said; where something that is not ours is in the way, that.
     pub(crate) fn io(place: impl Into<String>, error: io::Error) -> Self {
-        Self::Io {
-            place: place.into(),
-            error: Arc::new(error),
-        }
+        let place = place.into();
+        let link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+        let what = match error.kind() {
+            _ if link => "is a link".to_owned(),
+            io::ErrorKind::NotADirectory => "is a link, or no folder".to_owned(),
+            io::ErrorKind::InvalidInput => error.to_string(),
+            _ => {
+                return Self::Io {
+                    place,
+                    error: Arc::new(error),
+                };
+            }
+        };
+        Self::NotOurs { place, what }
     }
 
     /// A short, stable name for scripts.

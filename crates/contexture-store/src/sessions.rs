@@ -165,13 +165,21 @@ impl Sessions {
         })
     }
 
-    /// The records of a session as they were written, with those that it was forked from.
+    /// The records of a session as they were written, with those that it was forked from. One of a
+    /// newer program is an error: whoever reads on would take the log for what it is not.
     pub fn records(&self, key: &Key) -> Result<Records<'_>, StoreError> {
-        let chain = self.chain(key)?;
-        let parts = chain
-            .into_iter()
-            .map(|(owner, upto)| self.part(&owner, upto));
-        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let mut parts = Vec::new();
+        for (owner, upto) in self.chain(key)? {
+            let part = self.part(&owner, upto)?;
+            let stream = Stream::session(owner);
+            parts.push(part.map(move |record| {
+                let record = record?;
+                match record.entry() {
+                    Err(error) if is_newer(&error) => Err(within(&stream, error)),
+                    _ => Ok(record),
+                }
+            }));
+        }
         Ok(Box::new(parts.into_iter().flatten()))
     }
 
@@ -279,11 +287,10 @@ impl Sessions {
                     ));
                 }
             };
-            let header = first.entry().map_err(|error| within(&stream, error));
             chain.push((owner, upto));
-            next = match header {
+            next = match first.entry() {
                 Ok(header) => fork_in(&header)?.map(|fork| (fork.session, Some(fork.entry_id))),
-                Err(error) if is_newer(&error) => return Err(error),
+                Err(error) if is_newer(&error) => return Err(within(&stream, error)),
                 // A damaged line is no header. It is reported where it is read.
                 Err(_) => None,
             };
@@ -403,8 +410,9 @@ impl SessionLog {
         }
         let before = self.view.as_ref().map(|view| view.log().len());
         match self.push_all(entries).and_then(|()| self.write(records)) {
-            Ok(()) => {
-                self.tail = last;
+            Ok(tail) => {
+                // Not the last of these, where some were there before.
+                self.tail = tail.unwrap_or(last);
                 Ok(())
             }
             Err(error) => {
@@ -416,12 +424,11 @@ impl SessionLog {
         }
     }
 
-    fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
+    /// Gives where the log ends now.
+    fn write(&mut self, records: &[Record]) -> Result<Option<EntryId>, StoreError> {
         let log = self.sessions.log();
         let Some(header) = &self.header else {
-            return log
-                .append(&self.stream, Expected::after(&self.tail), records)
-                .map(drop);
+            return log.append(&self.stream, Expected::after(&self.tail), records);
         };
         let all: Vec<Record> = [header].into_iter().chain(records).cloned().collect();
         match log.append(&self.stream, Expected::EMPTY, &all) {
@@ -429,9 +436,9 @@ impl SessionLog {
                 Err(StoreError::Exists { stream })
             }
             other => {
-                other?;
+                let tail = other?;
                 self.header = None;
-                Ok(())
+                Ok(tail)
             }
         }
     }

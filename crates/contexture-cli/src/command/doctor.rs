@@ -65,9 +65,10 @@ fn repair(home: &Home, all: &mut [Checkup]) -> Result<Vec<Repaired>, CliError> {
         return Ok(Vec::new());
     };
     let mut repaired = Vec::new();
+    let can_be = |finding: &Finding| finding.remedy.is_some();
     for checkup in all
         .iter_mut()
-        .filter(|checkup| !checkup.findings.is_empty())
+        .filter(|checkup| checkup.findings.iter().any(can_be))
     {
         if let Some(repair) = doctor::repair(files, &checkup.stream)? {
             let (mended, left) = std::mem::take(&mut checkup.findings)

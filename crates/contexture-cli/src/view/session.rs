@@ -68,7 +68,7 @@ fn line(entry: &Entry, position: usize, loaded: &Loaded, paint: Paint) -> String
         payload => (payload.type_name(), 245, said(payload)),
     };
     let undone = loaded.view.is_reverted(position);
-    let time = entry.timestamp.get(11..19).unwrap_or("");
+    let time = safe(entry.timestamp.get(11..19).unwrap_or(""));
     let head = format!(" {position:>5}  {:<16}  {time:<8}  ", shortened(&entry.id));
     let kind = paint.fg(colour, &format!("{kind:<18}"));
     let room = paint.width.saturating_sub(56);

@@ -22,8 +22,10 @@ pub trait Disk: Send + Sync {
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file, or a folder that is empty.
     fn remove(&self, path: &str) -> io::Result<()>;
-    /// The names in a folder, in no order; none when there is no such folder.
+    /// The names in a folder but for links, in no order; none when there is no such folder.
     fn names(&self, path: &str) -> io::Result<Vec<String>>;
+    /// The names of links in a folder: none of them is ours.
+    fn links(&self, path: &str) -> io::Result<Vec<String>>;
     /// How long a file is, and when it last changed.
     fn stat(&self, path: &str) -> io::Result<Stat>;
     /// The path as people would look for it.

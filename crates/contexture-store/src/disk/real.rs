@@ -61,6 +61,23 @@ impl RealDisk {
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
     }
 
+    fn items(&self, path: &str, wanted: fn(FileType) -> bool) -> io::Result<Vec<String>> {
+        let folder = match self.folder(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut names = Vec::new();
+        for item in Dir::read_from(&folder)? {
+            let item = item?;
+            match item.file_name().to_str() {
+                Ok("." | "..") | Err(_) => {}
+                Ok(name) if wanted(item.file_type()) => names.push(name.to_owned()),
+                Ok(_) => {}
+            }
+        }
+        Ok(names)
+    }
+
     /// The folder that a path is in, and its name there.
     fn parent<'p>(&self, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -128,34 +145,27 @@ impl Disk for RealDisk {
     }
 
     fn names(&self, path: &str) -> io::Result<Vec<String>> {
-        let folder = match self.folder(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other?,
-        };
-        let mut names = Vec::new();
-        for item in Dir::read_from(&folder)? {
-            let item = item?;
-            // A link is not ours, whatever it is called.
-            if item.file_type() == FileType::Symlink {
-                continue;
-            }
-            match item.file_name().to_str() {
-                Ok("." | "..") | Err(_) => {}
-                Ok(name) => names.push(name.to_owned()),
-            }
-        }
-        Ok(names)
+        // A link is not ours, whatever it is called.
+        self.items(path, |kind| kind != FileType::Symlink)
+    }
+
+    fn links(&self, path: &str) -> io::Result<Vec<String>> {
+        self.items(path, |kind| kind == FileType::Symlink)
     }
 
     fn stat(&self, path: &str) -> io::Result<Stat> {
         // One call a file, so that thousands are listed at once: the folders on the way are looked
         // at again when anything is opened.
         let stat = rustix::fs::statat(CWD, self.root.join(path), AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "is no regular file",
-            ));
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Symlink => return Err(Errno::LOOP.into()),
+            _ => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "is no regular file",
+                ));
+            }
         }
         let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
         let since = u64::try_from(stat.st_mtime).ok();

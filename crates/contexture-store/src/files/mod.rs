@@ -208,24 +208,36 @@ impl FileLog {
         }
     }
 
-    fn failed(&self, path: &str, error: io::Error) -> StoreError {
-        let place = self.disk.place(path);
-        let link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-        match error.kind() {
-            io::ErrorKind::NotADirectory => StoreError::NotOurs {
-                place,
-                what: "is a link, or no folder".to_owned(),
-            },
-            _ if link => StoreError::NotOurs {
-                place,
-                what: "is a link".to_owned(),
-            },
-            io::ErrorKind::InvalidInput => StoreError::NotOurs {
-                place,
-                what: error.to_string(),
-            },
-            _ => StoreError::io(place, error),
+    /// What stands in the place of a stream and is none, such as a link.
+    pub(crate) fn strangers(&self) -> Result<Vec<(Stream, StoreError)>, StoreError> {
+        let mut out = Vec::new();
+        for kind in Kind::ALL {
+            let (folder, _) = home(kind);
+            let failed = |error| self.failed(folder, error);
+            for name in self.disk.links(folder).map_err(failed)? {
+                if let Some(stream) = stream_of(kind, &name) {
+                    let error = rustix::io::Errno::LOOP.into();
+                    out.push((stream, self.failed(&format!("{folder}/{name}"), error)));
+                }
+            }
+            for name in self.disk.names(folder).map_err(failed)? {
+                let Some(stream) = stream_of(kind, &name) else {
+                    continue;
+                };
+                let path = path(&stream);
+                match self.disk.stat(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        out.push((stream, self.failed(&path, error)));
+                    }
+                    _ => {}
+                }
+            }
         }
+        Ok(out)
+    }
+
+    fn failed(&self, path: &str, error: io::Error) -> StoreError {
+        StoreError::io(self.disk.place(path), error)
     }
 
     fn writers(&self) -> MutexGuard<'_, Writers> {
@@ -327,21 +339,16 @@ impl Log for FileLog {
     }
 
     fn list(&self, kind: Kind) -> Result<Vec<StreamInfo>, StoreError> {
-        let (folder, ending) = home(kind);
+        let (folder, _) = home(kind);
         let mut out = Vec::new();
         for name in self
             .disk
             .names(folder)
             .map_err(|error| self.failed(folder, error))?
         {
-            let name = match kind {
-                Kind::Memory => name.strip_suffix(ending),
-                Kind::Session | Kind::Chat => Some(name.as_str()),
-            };
-            let Some(key) = name.and_then(Key::from_file_name) else {
+            let Some(stream) = stream_of(kind, &name) else {
                 continue;
             };
-            let stream = Stream { kind, key };
             // A folder without a log, or a link in its place, is no stream.
             if let Ok(stat) = self.disk.stat(&path(&stream)) {
                 out.push(StreamInfo {
@@ -357,7 +364,7 @@ impl Log for FileLog {
 
     fn remove(&self, stream: &Stream) -> Result<bool, StoreError> {
         let path = path(stream);
-        match self.disk.stat(&path) {
+        match self.disk.open(&path, Create::No) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             other => drop(other.map_err(|error| self.failed(&path, error))?),
         }
@@ -437,6 +444,16 @@ fn home(kind: Kind) -> (&'static str, &'static str) {
         Kind::Chat => ("chats", "/history.jsonl"),
         Kind::Memory => ("memory/agent-context", ".jsonl"),
     }
+}
+
+/// The stream that a name in the folder of its kind stands for.
+fn stream_of(kind: Kind, name: &str) -> Option<Stream> {
+    let name = match kind {
+        Kind::Memory => name.strip_suffix(home(kind).1)?,
+        Kind::Session | Kind::Chat => name,
+    };
+    let key = Key::from_file_name(name)?;
+    Some(Stream { kind, key })
 }
 
 /// A stream's file.

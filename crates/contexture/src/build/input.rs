@@ -258,13 +258,18 @@ pub(super) fn system_section(text: String) -> Section {
 }
 
 /// Whether the bytes are one JSON object a line: the first two lines that are not blank both begin
-/// one. In a document over several lines the second line is a key or a bracket.
+/// one. In a document over several lines the second line is a key or a bracket, or is indented and
+/// the first is not whole; the lines of a log may be indented, and are.
 fn is_jsonl(bytes: &[u8]) -> bool {
     let mut lines = bytes
         .split(|&b| b == b'\n')
         .filter(|l| !l.iter().all(u8::is_ascii_whitespace));
-    let opens = |line: Option<&[u8]>| line.is_some_and(|l| l.trim_ascii_start().starts_with(b"{"));
-    opens(lines.next()) && opens(lines.next())
+    let (Some(first), Some(second)) = (lines.next(), lines.next()) else {
+        return false;
+    };
+    let opens = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
+    let whole = |line: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+    opens(first) && opens(second) && (second.starts_with(b"{") || whole(first))
 }
 
 fn take_sections(map: &mut Map<String, Value>) -> Result<Option<Vec<Section>>, ContextError> {

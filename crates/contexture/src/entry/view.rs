@@ -338,7 +338,7 @@ impl View {
     }
 
     /// Which entries count: those on the path from the last one to the root that nothing undid.
-    pub(crate) fn active(&self) -> Vec<bool> {
+    pub fn active(&self) -> Vec<bool> {
         let mut active = vec![false; self.log.len()];
         let mut cursor = self.log.len().checked_sub(1);
         while let Some(position) = cursor {

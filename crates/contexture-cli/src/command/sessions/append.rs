@@ -1,67 +1,46 @@
+use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, sync_channel};
 
 use contexture::entry::SessionHeader;
 use contexture::message::openai;
-use contexture::{ContextError, Entry, EntryId, Payload, json};
+use contexture::{ContextError, Entry, EntryId, Message, Payload, json};
 use contexture_store::{Key, Record, SessionLog, StoreError, Stream};
 use serde_json::{Map, Value};
 
+use super::feed::Feed;
 use crate::error::CliError;
 use crate::input::{self, Line};
 use crate::store::Home;
 use crate::time::now;
+use crate::view::safe;
 
-/// What comes in while a sync is under way goes out together with the next.
-const MOST_LINES: usize = 1_024;
-const MOST_BYTES: usize = 4 << 20;
 /// How often to try again when others append to the same session.
 const MOST_TRIES: usize = 100;
 
 /// `ctx sessions append`.
 pub fn append(home: &Home, key: &Key, file: &Path, json: bool) -> Result<(), CliError> {
-    let incoming = lines_of(file);
+    let feed = Feed::of(file);
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut session = None;
-    while let Ok(first) = incoming.recv() {
-        let (lines, mut wrong) = gather(first, &incoming);
-        let (ids, refused) = add(home, key, &mut session, file, &lines)?;
+    while let Some((lines, wrong)) = feed.next() {
+        let (ids, refused) = add(home, key, &mut session, file, &lines);
         for id in &ids {
             match json {
                 true => writeln!(out, "{}", serde_json::json!({ "id": id }))?,
-                false => writeln!(out, "{id}")?,
+                false => writeln!(out, "{}", safe(id.as_str()))?,
             }
         }
         out.flush()?;
-        if let Some(error) = refused.or(wrong.take()) {
+        if let Some(error) = refused.or(wrong) {
             return Err(error);
         }
     }
     Ok(())
 }
 
-/// The line that came, and those that came in the meantime; what went wrong behind them.
-fn gather(
-    first: Result<Line, CliError>,
-    incoming: &Receiver<Result<Line, CliError>>,
-) -> (Vec<Line>, Option<CliError>) {
-    let mut lines = Vec::new();
-    let mut bytes = 0;
-    let mut next = Some(first);
-    while let Some(line) = next {
-        match line {
-            Ok(line) => {
-                bytes += line.bytes.len();
-                lines.push(line);
-            }
-            Err(error) => return (lines, Some(error)),
-        }
-        let room = lines.len() < MOST_LINES && bytes < MOST_BYTES;
-        next = if room { incoming.try_recv().ok() } else { None };
-    }
-    (lines, None)
-}
+/// The ids of the lines that are durable, and what is wrong with the line behind them.
+type Added = (Vec<EntryId>, Option<CliError>);
 
 /// Appends the lines up to the first that is wrong. When somebody else wrote in the meantime, they
 /// go behind that.
@@ -71,17 +50,14 @@ fn add(
     session: &mut Option<SessionLog>,
     file: &Path,
     lines: &[Line],
-) -> Result<(Vec<EntryId>, Option<CliError>), CliError> {
+) -> Added {
+    let mut careful = false;
     for _ in 0..MOST_TRIES {
-        let open = match session.take() {
-            Some(open) => session.insert(open),
-            None => session.insert(open_or_create(home, key)?),
+        let open = match session.take().map_or_else(|| open_or_create(home, key), Ok) {
+            Ok(open) => session.insert(open),
+            Err(error) => return (Vec::new(), Some(error)),
         };
-        let mut batch = Batch {
-            tail: open.tail().clone(),
-            records: Vec::new(),
-            known: Vec::new(),
-        };
+        let mut batch = Batch::behind(open.tail(), careful);
         let mut wrong = None;
         for line in lines {
             if let Err(error) = batch.take(open, line) {
@@ -89,20 +65,53 @@ fn add(
                 break;
             }
         }
+        if batch.doubtful {
+            careful = true;
+            continue;
+        }
         if batch.records.is_empty() {
-            return Ok((batch.known, wrong));
+            return (batch.known, wrong);
         }
         match open.append(&batch.records) {
-            Ok(()) => return Ok((batch.known, wrong)),
-            Err(StoreError::WrongTail { .. } | StoreError::Exists { .. }) => *session = None,
-            Err(error) => return Err(at(file, lines[0].number, error.into())),
+            Ok(()) => return (batch.known, wrong),
+            // Somebody was faster, or some of it was there before.
+            Err(StoreError::WrongTail { .. } | StoreError::Exists { .. }) => {
+                careful = true;
+                *session = None;
+            }
+            // One of them makes no sense here; those before it do.
+            Err(StoreError::Context(_) | StoreError::IdTaken { .. }) if lines.len() > 1 => {
+                return one_by_one(home, key, session, file, lines);
+            }
+            Err(error) => {
+                let number = lines.first().map_or(0, |line| line.number);
+                return (Vec::new(), Some(at(file, number, error.into())));
+            }
         }
     }
-    Err(StoreError::Held {
+    let held = StoreError::Held {
         stream: Stream::session(key.clone()),
         pid: None,
+    };
+    (Vec::new(), Some(held.into()))
+}
+
+fn one_by_one(
+    home: &Home,
+    key: &Key,
+    session: &mut Option<SessionLog>,
+    file: &Path,
+    lines: &[Line],
+) -> Added {
+    let mut all = Vec::new();
+    for line in lines {
+        let (ids, wrong) = add(home, key, session, file, std::slice::from_ref(line));
+        all.extend(ids);
+        if wrong.is_some() {
+            return (all, wrong);
+        }
     }
-    .into())
+    (all, None)
 }
 
 /// A session to append to; a new one where there is none.
@@ -133,32 +142,73 @@ pub fn header() -> SessionHeader {
 struct Batch {
     tail: EntryId,
     records: Vec<Record>,
+    /// The messages among them that have an id of their own.
+    said: HashMap<EntryId, Message>,
     /// The id for each line, also of one that was there already.
     known: Vec<EntryId>,
+    /// Whether it looks for each entry in the log first. That costs reading the log, and is only
+    /// needed to know what a message stands behind.
+    careful: bool,
+    /// An entry came that may be there already.
+    unsure: bool,
+    /// And a message behind it: the batch has to be made again, with care.
+    doubtful: bool,
 }
 
 impl Batch {
+    fn behind(tail: &EntryId, careful: bool) -> Self {
+        Self {
+            tail: tail.clone(),
+            records: Vec::new(),
+            said: HashMap::new(),
+            known: Vec::new(),
+            careful,
+            unsure: false,
+            doubtful: false,
+        }
+    }
+
     fn take(&mut self, session: &mut SessionLog, line: &Line) -> Result<(), CliError> {
-        let text = String::from_utf8_lossy(&line.bytes);
-        if text.trim().is_empty() {
+        // Without its end, so that what is missing is missing in this line.
+        let bytes = line.bytes.trim_ascii_end();
+        if bytes.is_empty() {
             return Ok(());
         }
-        let value = json::parse(&line.bytes, line.number)?;
+        let value = json::parse(bytes, line.number)?;
         let record = match is_message(&value) {
-            true => match self.message(session, value)? {
-                Some(record) => record,
-                None => return Ok(()),
-            },
-            false => {
-                Entry::from_value(value)?;
-                // The text itself, so that what we do not know of it stays.
-                Record::parse(&text)?
-            }
+            true => self.message(session, value)?,
+            false => self.entry(session, value, &String::from_utf8_lossy(bytes))?,
         };
-        self.tail = record.id().clone();
-        self.known.push(record.id().clone());
-        self.records.push(record);
+        if let Some(record) = record {
+            self.tail = record.id().clone();
+            self.known.push(record.id().clone());
+            self.records.push(record);
+        }
         Ok(())
+    }
+
+    /// The record for an entry; none when it is known that the session has it already.
+    fn entry(
+        &mut self,
+        session: &mut SessionLog,
+        value: Value,
+        text: &str,
+    ) -> Result<Option<Record>, CliError> {
+        let entry = Entry::from_value(value)?;
+        if self.careful {
+            let key = session.key().clone();
+            let view = session.view()?;
+            if let Some(position) = view.position(&entry.id) {
+                if *view.log()[position] != entry {
+                    return Err(taken(key, entry.id));
+                }
+                self.known.push(entry.id);
+                return Ok(None);
+            }
+        }
+        self.unsure |= !self.careful;
+        // The text itself, so that what we do not know of it stays.
+        Ok(Some(Record::parse(text)?))
     }
 
     /// The record for a message; none when the session has the message already.
@@ -168,19 +218,24 @@ impl Batch {
         value: Value,
     ) -> Result<Option<Record>, CliError> {
         let message = openai::read(value)?;
+        self.doubtful |= self.unsure;
         if let Some(id) = message.id.as_deref().map(EntryId::from) {
             let key = session.key().clone();
             let view = session.view()?;
-            if let Some(position) = view.position(&id) {
-                if view.log()[position].payload == (Payload::Message { message }) {
+            let there = view.position(&id).map(|position| &view.log()[position]);
+            let same = match (self.said.get(&id), there.map(|entry| &entry.payload)) {
+                (Some(said), _) => Some(*said == message),
+                (None, Some(Payload::Message { message: said })) => Some(*said == message),
+                (None, Some(_)) => Some(false),
+                (None, None) => None,
+            };
+            match same {
+                Some(true) => {
                     self.known.push(id);
                     return Ok(None);
                 }
-                return Err(StoreError::IdTaken {
-                    stream: Stream::session(key),
-                    id,
-                }
-                .into());
+                Some(false) => return Err(taken(key, id)),
+                None => drop(self.said.insert(id, message.clone())),
             }
         }
         let entry = Entry::message(Some(&self.tail), &now(), message);
@@ -188,34 +243,32 @@ impl Batch {
     }
 }
 
+fn taken(key: Key, id: EntryId) -> CliError {
+    let stream = Stream::session(key);
+    StoreError::IdTaken { stream, id }.into()
+}
+
 fn is_message(value: &Value) -> bool {
     value.get("role").is_some() && value.get("payload").is_none()
 }
 
+/// The error with the place of the line in it.
 fn at(file: &Path, line: usize, error: CliError) -> CliError {
     let place = input::place(file);
     let number = format!("line {line}");
-    match error {
-        CliError::Context { error, .. } | CliError::Store(StoreError::Context(error)) => {
-            let named = match &error {
-                ContextError::InvalidInput { place, .. } => place.starts_with("line "),
-                _ => true,
-            };
-            CliError::Context {
-                place,
-                error: if named { error } else { error.within(&number) },
-            }
+    let error = match error {
+        CliError::Context { error, .. } | CliError::Store(StoreError::Context(error)) => error,
+        CliError::Store(error @ (StoreError::IdTaken { .. } | StoreError::BadRecord { .. })) => {
+            ContextError::invalid("", error.to_string(), error.hint())
         }
-        other => other,
+        other => return other,
+    };
+    let named = match &error {
+        ContextError::InvalidInput { place, .. } => place.starts_with("line "),
+        _ => true,
+    };
+    CliError::Context {
+        place,
+        error: if named { error } else { error.within(&number) },
     }
-}
-
-/// Reads lines in a thread of its own, so that reading and syncing overlap.
-fn lines_of(file: &Path) -> Receiver<Result<Line, CliError>> {
-    let (sender, receiver) = sync_channel(MOST_LINES);
-    let file = file.to_owned();
-    std::thread::spawn(move || {
-        input::lines(&file, |line| sender.send(line).is_ok());
-    });
-    receiver
 }

@@ -9,6 +9,7 @@ use crate::command::{print, print_json};
 use crate::error::CliError;
 use crate::store::Home;
 use crate::time::now;
+use crate::view::safe;
 
 /// `ctx sessions fork`.
 pub fn fork(
@@ -40,7 +41,7 @@ pub fn fork(
             &json!({ "session": to.as_str(), "from": from.as_str(), "entryId": at }),
         );
     }
-    print(format!("{to}\n").as_bytes())
+    print(format!("{}\n", safe(to.as_str())).as_bytes())
 }
 
 /// `ctx sessions undo`.
@@ -95,7 +96,7 @@ pub fn rm(home: &Home, key: &Key, json: bool) -> Result<(), CliError> {
     home.sessions.remove(key)?;
     match json {
         true => print_json(&json!({ "removed": key.as_str() })),
-        false => print(format!("removed: {key}\n").as_bytes()),
+        false => print(format!("removed: {}\n", safe(key.as_str())).as_bytes()),
     }
 }
 
@@ -106,27 +107,22 @@ fn say(home: &Home, key: &Key, payload: Payload) -> Result<EntryId, CliError> {
 fn done(id: &EntryId, target: &EntryId, words: &str, json: bool) -> Result<(), CliError> {
     match json {
         true => print_json(&json!({ "id": id, "entryId": target })),
-        false => print(format!("{words}\n").as_bytes()),
+        false => print(format!("{}\n", safe(words)).as_bytes()),
     }
 }
 
 /// The last compaction or mask that still holds.
 fn last_decision(view: &View) -> Option<EntryId> {
-    let undone: Vec<&EntryId> = view
-        .log()
-        .iter()
-        .filter_map(|entry| match &entry.payload {
-            Payload::Revert(target) => Some(&target.entry_id),
-            _ => None,
-        })
-        .collect();
-    let decided = view.log().iter().rev().find(|entry| {
-        matches!(
+    let counts = view.active();
+    let log = view.log().iter().enumerate().rev();
+    let mut decided = log.filter(|(position, entry)| {
+        let decides = matches!(
             entry.payload,
             Payload::CompactionSummary(_) | Payload::Mask(_)
-        ) && !undone.contains(&&entry.id)
+        );
+        decides && counts[*position]
     });
-    decided.map(|entry| entry.id.clone())
+    decided.next().map(|(_, entry)| entry.id.clone())
 }
 
 fn kind_of(view: &View, id: &EntryId) -> &'static str {

@@ -53,7 +53,11 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
             "skippedLines": imported.skipped.iter().map(|(line, _)| line).collect::<Vec<_>>(),
         }));
     }
-    let mut text = format!("{key}: {} from {source}", plural(count, "entry"));
+    let mut text = format!(
+        "{}: {} from {source}",
+        safe(key.as_str()),
+        plural(count, "entry")
+    );
     if requests > 0 {
         text.push_str(&format!(
             ", {} as they would have been made",

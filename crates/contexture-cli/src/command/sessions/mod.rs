@@ -3,6 +3,7 @@
 mod append;
 mod edit;
 mod export;
+mod feed;
 mod import;
 mod list;
 

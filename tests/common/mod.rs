@@ -1,0 +1,236 @@
+//! The built `ctx`, through one door, and a project of its own for each test.
+#![allow(dead_code, reason = "each test binary uses its own share")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The repository's root.
+pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+/// A session of 44 entries; with 4,000 tokens it is compacted once.
+pub const SESSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/session.jsonl");
+
+/// One door to the program.
+#[must_use]
+pub struct Ctx {
+    args: Vec<String>,
+    input: Vec<u8>,
+    dir: PathBuf,
+    env: Vec<(String, String)>,
+}
+
+pub fn ctx(args: &[&str]) -> Ctx {
+    Ctx {
+        args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        input: Vec::new(),
+        dir: PathBuf::from(ROOT),
+        env: Vec::new(),
+    }
+}
+
+impl Ctx {
+    pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.dir = dir.into();
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The command, not started yet, with pipes at both ends.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ctx"));
+        command
+            .args(&self.args)
+            .current_dir(&self.dir)
+            .env_remove("CONTEXTURE_STORE_URL")
+            .envs(self.env.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(self) -> Output {
+        let mut child = self.command().spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = self.input;
+        let feeder = std::thread::spawn(move || {
+            // The program may refuse before it has read everything.
+            let _ = stdin.write_all(&input);
+        });
+        let output = child.wait_with_output().unwrap();
+        feeder.join().unwrap();
+        output
+    }
+
+    #[track_caller]
+    pub fn success(self) -> String {
+        let args = self.args.join(" ");
+        let (stdout, stderr) = self.ends(0);
+        assert!(!stderr.contains("panicked"), "ctx {args}: {stderr}");
+        stdout
+    }
+
+    #[track_caller]
+    pub fn json(self) -> Value {
+        serde_json::from_str(&self.success()).unwrap()
+    }
+
+    /// A JSON document a line.
+    #[track_caller]
+    pub fn lines(self) -> Vec<Value> {
+        let text = self.success();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// Ends with this code; what it printed and what it said.
+    #[track_caller]
+    pub fn ends(self, code: i32) -> (String, String) {
+        let args = self.args.join(" ");
+        let output = self.run();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "ctx {args}: {stderr}");
+        assert!(!stderr.contains("panicked"), "ctx {args}: {stderr}");
+        (String::from_utf8(output.stdout).unwrap(), stderr)
+    }
+
+    /// Fails with this code, says `needle`, prints no data, and never panics.
+    #[track_caller]
+    pub fn failure(self, code: i32, needle: &str) -> String {
+        let args = self.args.join(" ");
+        let (stdout, stderr) = self.ends(code);
+        assert!(
+            stderr.contains(needle),
+            "ctx {args}: `{needle}` is not in: {stderr}"
+        );
+        assert!(
+            stdout.is_empty(),
+            "ctx {args} printed data and failed: {stdout}"
+        );
+        stderr
+    }
+
+    /// The same with `--json`: the last line of what it says, as data.
+    #[track_caller]
+    pub fn failure_json(mut self, code: i32, needle: &str) -> Value {
+        self.args.push("--json".to_owned());
+        let stderr = self.failure(code, needle);
+        let last: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
+        assert!(!last["error"]["message"].as_str().unwrap().is_empty());
+        last["error"].clone()
+    }
+}
+
+/// A project in a folder of its own, gone with the test.
+pub struct Project {
+    folder: TempDir,
+}
+
+impl Project {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // A project of its own, wherever the temporary folder is.
+        std::fs::create_dir(folder.path().join(".contexture")).unwrap();
+        Self { folder }
+    }
+
+    /// With the example session, as it was run with 4,000 tokens: 61 entries and a header, 16
+    /// requests, one compaction.
+    pub fn with_session(name: &str) -> Self {
+        let project = Self::new();
+        project
+            .ctx(&["sessions", "import", name, SESSION, "--budget", "4k"])
+            .success();
+        project
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn ctx(&self, args: &[&str]) -> Ctx {
+        ctx(args).dir(self.path())
+    }
+
+    /// A session's file.
+    pub fn log(&self, session: &str) -> PathBuf {
+        self.path()
+            .join(format!(".contexture/sessions/{session}/log.jsonl"))
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Appends what a user and an assistant say by turns; gives the ids.
+    #[track_caller]
+    pub fn say(&self, session: &str, texts: &[&str]) -> Vec<String> {
+        let lines: String = texts
+            .iter()
+            .enumerate()
+            .map(|(n, text)| format!("{}\n", message(["user", "assistant"][n % 2], text)))
+            .collect();
+        let append = self.ctx(&["sessions", "append", session]).input(lines);
+        append.success().lines().map(str::to_owned).collect()
+    }
+
+    /// The entries of a session, as `show --json` gives them.
+    #[track_caller]
+    pub fn entries(&self, session: &str) -> Vec<Value> {
+        self.ctx(&["sessions", "show", session, "--json"]).lines()
+    }
+
+    /// The first entry of a type.
+    #[track_caller]
+    pub fn entry_of(&self, session: &str, kind: &str) -> Value {
+        let entries = self.entries(session);
+        let found = entries.into_iter().find(|entry| entry["type"] == kind);
+        found.unwrap_or_else(|| panic!("no {kind} in {session}"))
+    }
+}
+
+pub fn message(role: &str, text: &str) -> Value {
+    json!({ "role": role, "content": text })
+}
+
+/// An entry's id.
+pub fn id(entry: &Value) -> String {
+    entry["id"].as_str().unwrap().to_owned()
+}
+
+pub fn ids(entries: &[Value]) -> Vec<String> {
+    entries.iter().map(id).collect()
+}
+
+/// The origins of a receipt's items, or of what it excludes.
+pub fn origins(result: &Value, key: &str) -> Vec<String> {
+    let items = result["receipt"][key].as_array().unwrap().iter();
+    items
+        .map(|item| item["origin"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The rule under which an entry is in a request, or out of it.
+pub fn rule_of(result: &Value, entry: &str) -> String {
+    let receipt = &result["receipt"];
+    let lists = [&receipt["items"], &receipt["excluded"]];
+    let mut all = lists.into_iter().flat_map(|list| list.as_array().unwrap());
+    let item = all.find(|item| item["origin"] == format!("entry:{entry}"));
+    item.map_or("nowhere", |item| item["rule"].as_str().unwrap())
+        .to_owned()
+}
