@@ -137,6 +137,15 @@ impl Sessions {
         Ok(self.fold(chain)?.view)
     }
 
+    /// Whether a session begins with its header, which alone says from what it was forked.
+    pub(crate) fn has_header(&self, key: &Key) -> bool {
+        let records = self.log.read(&Stream::session(key.clone()), From::Start);
+        let first = records.ok().and_then(|mut records| records.next()?.ok());
+        first
+            .and_then(|first| first.entry().ok())
+            .is_some_and(|first| matches!(first.payload, Payload::SessionHeader(_)))
+    }
+
     fn fold(&self, chain: Vec<Part>) -> Result<Loaded, StoreError> {
         let mut sieve = Sieve::default();
         let mut oddities = Vec::new();
@@ -403,8 +412,9 @@ impl SessionLog {
         }
         let before = self.view.as_ref().map(|view| view.log().len());
         match self.push_all(entries).and_then(|()| self.write(records)) {
-            Ok(()) => {
-                self.tail = last;
+            Ok(end) => {
+                // Not the last of these where the session has them already.
+                self.tail = end.unwrap_or(last);
                 Ok(())
             }
             Err(error) => {
@@ -416,12 +426,10 @@ impl SessionLog {
         }
     }
 
-    fn write(&mut self, records: &[Record]) -> Result<(), StoreError> {
+    fn write(&mut self, records: &[Record]) -> Result<Option<EntryId>, StoreError> {
         let log = self.sessions.log();
         let Some(header) = &self.header else {
-            return log
-                .append(&self.stream, Expected::after(&self.tail), records)
-                .map(drop);
+            return log.append(&self.stream, Expected::after(&self.tail), records);
         };
         let all: Vec<Record> = [header].into_iter().chain(records).cloned().collect();
         match log.append(&self.stream, Expected::EMPTY, &all) {
@@ -429,9 +437,9 @@ impl SessionLog {
                 Err(StoreError::Exists { stream })
             }
             other => {
-                other?;
+                let end = other?;
                 self.header = None;
-                Ok(())
+                Ok(end)
             }
         }
     }
