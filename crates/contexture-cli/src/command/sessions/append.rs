@@ -1,4 +1,4 @@
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -22,23 +22,40 @@ const MOST_TRIES: usize = 100;
 /// `ctx sessions append`.
 pub fn append(home: &Home, key: &Key, file: &Path, json: bool) -> Result<(), CliError> {
     let incoming = lines_of(file);
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(io::stdout().lock());
     let mut session = None;
     while let Ok(first) = incoming.recv() {
         let (lines, mut wrong) = gather(first, &incoming);
         let (ids, refused) = add(home, key, &mut session, file, &lines)?;
-        for id in &ids {
-            match json {
-                true => writeln!(out, "{}", serde_json::json!({ "id": id }))?,
-                false => writeln!(out, "{id}")?,
-            }
-        }
-        out.flush()?;
+        tell(&mut out, &ids, json).map_err(|error| untold(error, &ids))?;
         if let Some(error) = refused.or(wrong.take()) {
             return Err(error);
         }
     }
     Ok(())
+}
+
+fn tell(out: &mut impl Write, ids: &[EntryId], json: bool) -> io::Result<()> {
+    for id in ids {
+        match json {
+            true => writeln!(out, "{}", serde_json::json!({ "id": id }))?,
+            false => writeln!(out, "{id}")?,
+        }
+    }
+    out.flush()
+}
+
+/// Nobody is left to tell. Elsewhere that is the reader's right; here lines may be left that were not
+/// appended, and whoever sent them must not take them for logged.
+fn untold(error: io::Error, ids: &[EntryId]) -> CliError {
+    let last = ids.last().map(|id| format!(", up to entry `{id}`"));
+    CliError::Io {
+        place: "standard output".to_owned(),
+        error: io::Error::other(format!(
+            "{error}; what was read so far is in the session{}, what follows is not",
+            last.unwrap_or_default()
+        )),
+    }
 }
 
 /// The line that came, and those that came in the meantime; what went wrong behind them.
@@ -72,7 +89,7 @@ fn add(
     file: &Path,
     lines: &[Line],
 ) -> Result<(Vec<EntryId>, Option<CliError>), CliError> {
-    for _ in 0..MOST_TRIES {
+    for tries in 0..MOST_TRIES {
         let open = match session.take() {
             Some(open) => session.insert(open),
             None => session.insert(open_or_create(home, key)?),
@@ -81,6 +98,8 @@ fn add(
             tail: open.tail().clone(),
             records: Vec::new(),
             known: Vec::new(),
+            // The end may be another one because entries of these lines are there already.
+            look: tries > 0,
         };
         let mut wrong = None;
         for line in lines {
@@ -135,6 +154,8 @@ struct Batch {
     records: Vec<Record>,
     /// The id for each line, also of one that was there already.
     known: Vec<EntryId>,
+    /// Whether to look for each entry in the session, which costs reading it.
+    look: bool,
 }
 
 impl Batch {
@@ -150,7 +171,10 @@ impl Batch {
                 None => return Ok(()),
             },
             false => {
-                Entry::from_value(value)?;
+                let entry = Entry::from_value(value)?;
+                if self.look && self.is_there(session, &entry)? {
+                    return Ok(());
+                }
                 // The text itself, so that what we do not know of it stays.
                 Record::parse(&text)?
             }
@@ -159,6 +183,18 @@ impl Batch {
         self.known.push(record.id().clone());
         self.records.push(record);
         Ok(())
+    }
+
+    /// Whether the session has the entry already. What follows it here goes behind the session's end,
+    /// not behind the entry.
+    fn is_there(&mut self, session: &mut SessionLog, entry: &Entry) -> Result<bool, CliError> {
+        let view = session.view()?;
+        let there = view.position(&entry.id);
+        let there = there.is_some_and(|position| *view.log()[position] == *entry);
+        if there {
+            self.known.push(entry.id.clone());
+        }
+        Ok(there)
     }
 
     /// The record for a message; none when the session has the message already.
