@@ -28,10 +28,19 @@ impl Ids {
     /// or not full yet.
     pub fn grown(&self) -> Option<Self> {
         let full = self.count * BITS_EACH > self.bits.len() * 64;
-        (full && self.bits.len() < MOST).then(|| Self {
-            bits: vec![0; self.bits.len() * 4],
+        (full && self.bits.len() < MOST).then(|| Self::for_about(self.count * 2))
+    }
+
+    /// An empty one with room for so many, as far as there may be.
+    pub fn for_about(count: usize) -> Self {
+        let mut words = FIRST;
+        while words < MOST && words * 64 < count.saturating_mul(BITS_EACH) {
+            words *= 2;
+        }
+        Self {
+            bits: vec![0; words],
             count: 0,
-        })
+        }
     }
 
     pub fn insert(&mut self, id: &str) {
@@ -53,5 +62,22 @@ impl Ids {
         let (a, b) = (hash & 0xffff_ffff, hash >> 32 | 1);
         let bits = self.bits.len() as u64 * 64;
         (0..PROBES).map(move |n| (a.wrapping_add(n.wrapping_mul(b)) % bits) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Growing is reading the file again: it must not take more than once to have room.
+    #[test]
+    fn one_growth_makes_room_for_all() {
+        for count in [10_000, 1_000_000, 3_000_000] {
+            let mut small = Ids::default();
+            small.count = count;
+            let mut large = small.grown().map_or_else(Ids::default, |ids| ids);
+            large.count = count;
+            assert!(large.grown().is_none(), "{count}");
+        }
     }
 }

@@ -44,6 +44,9 @@ struct State {
     unsure: bool,
 }
 
+/// How long a line is at least, as a rule: so that the ids of a file are read once.
+const USUAL: u64 = 200;
+
 /// The outcome of writing a queue, once there is one.
 type Round = Arc<OnceLock<Result<(), StoreError>>>;
 
@@ -242,7 +245,10 @@ impl Writer {
                 state = self.wait(state);
                 continue;
             }
-            let empty = state.ids.as_ref().and_then(Ids::grown).unwrap_or_default();
+            let empty = match &state.ids {
+                Some(full) => full.grown().unwrap_or_default(),
+                None => Ids::for_about(usize::try_from(state.durable / USUAL).unwrap_or(0)),
+            };
             state.ids = Some(self.all_ids(&state, empty)?);
         }
         let maybe = |ids: &Ids| {
