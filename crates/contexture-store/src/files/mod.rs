@@ -73,6 +73,8 @@ pub struct FileLog {
 /// A file, and where what may be shown of it ends.
 type Opened = (Box<dyn DiskFile>, u64);
 
+/// How many bad lines are reported at most.
+const MOST_REPORTED: usize = 1_000;
 /// How often a stream is opened that others keep removing.
 const MOST_TRIES: usize = 20;
 
@@ -207,7 +209,8 @@ impl FileLog {
 
     fn report(&self, stream: &Stream, offset: u64, what: String) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        if reported.insert((stream.clone(), offset)) {
+        // A file of nothing else must not cost what it weighs.
+        if reported.len() < MOST_REPORTED && reported.insert((stream.clone(), offset)) {
             drop(reported);
             (self.options.listener)(&Notice::BadLine {
                 stream: stream.clone(),
