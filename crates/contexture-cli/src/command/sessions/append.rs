@@ -114,6 +114,8 @@ fn add(
         match open.append(&batch.records) {
             Ok(()) => return Ok((batch.known, wrong)),
             Err(StoreError::WrongTail { .. } | StoreError::Exists { .. }) => *session = None,
+            // What follows an entry that is there already has the id of what followed it then.
+            Err(StoreError::IdTaken { .. }) if tries == 0 => *session = None,
             Err(error) => return Err(at(file, lines[0].number, error.into())),
         }
     }
