@@ -27,7 +27,7 @@ pub fn append(home: &Home, key: &Key, file: &Path, json: bool) -> Result<(), Cli
     while let Ok(first) = incoming.recv() {
         let (lines, mut wrong) = gather(first, &incoming);
         let (ids, refused) = add(home, key, &mut session, file, &lines)?;
-        tell(&mut out, &ids, json).map_err(|error| untold(error, &ids))?;
+        tell(&mut out, &ids, json).map_err(|error| untold(&error, &ids))?;
         if let Some(error) = refused.or(wrong.take()) {
             return Err(error);
         }
@@ -47,7 +47,7 @@ fn tell(out: &mut impl Write, ids: &[EntryId], json: bool) -> io::Result<()> {
 
 /// Nobody is left to tell. Elsewhere that is the reader's right; here lines may be left that were not
 /// appended, and whoever sent them must not take them for logged.
-fn untold(error: io::Error, ids: &[EntryId]) -> CliError {
+fn untold(error: &io::Error, ids: &[EntryId]) -> CliError {
     let last = ids.last().map(|id| format!(", up to entry `{id}`"));
     CliError::Io {
         place: "standard output".to_owned(),
