@@ -73,10 +73,14 @@ mod tests {
     #[test]
     fn one_growth_makes_room_for_all() {
         for count in [10_000, 1_000_000, 3_000_000] {
-            let mut small = Ids::default();
-            small.count = count;
-            let mut large = small.grown().map_or_else(Ids::default, |ids| ids);
-            large.count = count;
+            let full = Ids {
+                count,
+                ..Ids::default()
+            };
+            let large = Ids {
+                count,
+                ..full.grown().unwrap_or_default()
+            };
             assert!(large.grown().is_none(), "{count}");
         }
     }
