@@ -94,7 +94,7 @@ fn what_cannot_be_undone_is_refused_and_nothing_is_written() {
         .failure(3, "a tools cannot be reverted");
     project
         .ctx(&["sessions", "undo", "s", "e2"])
-        .failure(3, "it could be e20, e21");
+        .failure(3, "has no entry `e2`; it could be");
     project
         .ctx(&["sessions", "undo", "s", "zz"])
         .failure(3, "has no entry `zz`");

@@ -8,7 +8,8 @@ use contexture::EntryId;
 use serde_json::Value;
 
 use crate::disk::{Create, DiskFile};
-use crate::files::lines::{Lines, record, settle, trimmed};
+use crate::files::behind::settle;
+use crate::files::lines::{Lines, record, trimmed};
 use crate::files::{self, FileLog};
 use crate::sieve::{Judged, Sieve};
 use crate::{From, Kind, Log, Record, Sessions, StoreError, Stream};
@@ -49,19 +50,14 @@ pub struct Repair {
 struct Examined {
     sound: Vec<Record>,
     findings: Vec<Finding>,
-    /// A newer program wrote to it.
+    /// A newer program wrote here: what looks wrong to this one may well be right.
     newer: bool,
 }
 
 /// Looks at all streams of a folder, and at what stands in the place of one.
 pub fn check_files(log: &Arc<FileLog>) -> Result<Vec<Checkup>, StoreError> {
     let mut all = each_stream(log.as_ref(), |stream| {
-        let examined = examine(log, stream)?;
-        Ok(Checkup {
-            stream: stream.clone(),
-            records: examined.sound.len(),
-            findings: examined.findings,
-        })
+        Ok(examine(log, stream)?.checkup(stream))
     })?;
     for (stream, error) in log.strangers()? {
         all.push(Checkup::failed(stream, &error));
@@ -78,16 +74,12 @@ pub fn check(log: &Arc<dyn Log>) -> Result<Vec<Checkup>, StoreError> {
             judge.take(&mut examined, None, record?);
         }
         judge.end(&mut examined);
-        examined.spare_newer();
+        examined.end();
         // Only files can be repaired here.
         for finding in &mut examined.findings {
             finding.remedy = None;
         }
-        Ok(Checkup {
-            stream: stream.clone(),
-            records: examined.sound.len(),
-            findings: examined.findings,
-        })
+        Ok(examined.checkup(stream))
     })
 }
 
@@ -119,7 +111,10 @@ pub fn check_forks(sessions: &Sessions) -> Result<Vec<(Stream, Finding)>, StoreE
 /// Repairs a stream's file: what is sound stays, in order; the file as it was is kept beside it.
 /// Nothing is done where nothing can be.
 pub fn repair(log: &Arc<FileLog>, stream: &Stream) -> Result<Option<Repair>, StoreError> {
-    let _lock = log.lock(stream)?;
+    log.alone(stream, || repair_alone(log, stream))
+}
+
+fn repair_alone(log: &Arc<FileLog>, stream: &Stream) -> Result<Option<Repair>, StoreError> {
     let examined = examine(log, stream)?;
     if examined
         .findings
@@ -164,7 +159,6 @@ fn examine(log: &Arc<FileLog>, stream: &Stream) -> Result<Examined, StoreError> 
     let home: Arc<dyn Log> = log.clone();
     let mut examined = Examined::default();
     lines(file.as_ref(), Judge::new(&home, stream), &mut examined).map_err(failed)?;
-    examined.spare_newer();
     Ok(examined)
 }
 
@@ -178,12 +172,11 @@ fn lines(file: &dyn DiskFile, mut judge: Judge<'_>, examined: &mut Examined) -> 
         if trimmed(line.bytes).is_empty() {
             continue;
         }
-        let what = match record(line.bytes) {
+        let what = match line.record() {
             Ok(record) => {
                 judge.take(examined, Some(number), record);
                 continue;
             }
-            Err(_) if line.too_long => "it is longer than any entry may be".to_owned(),
             Err(what) => what,
         };
         let saved = salvage(line.bytes);
@@ -212,6 +205,7 @@ fn lines(file: &dyn DiskFile, mut judge: Judge<'_>, examined: &mut Examined) -> 
             remedy: Some("they are taken away".to_owned()),
         });
     }
+    examined.end();
     Ok(())
 }
 
@@ -219,6 +213,9 @@ fn lines(file: &dyn DiskFile, mut judge: Judge<'_>, examined: &mut Examined) -> 
 struct Judge<'s> {
     stream: &'s Stream,
     sieve: Sieve,
+    /// What the session begins with, or whether it has such a thing, is not known. Then nothing is
+    /// taken out for speaking of what is not there.
+    blind: bool,
     /// Records whose fate the sieve has not told yet, with their lines.
     waiting: VecDeque<(Option<usize>, Record)>,
     seen: HashSet<EntryId>,
@@ -229,16 +226,21 @@ const TAKEN_OUT: &str = "the line is taken out";
 impl<'s> Judge<'s> {
     fn new(log: &Arc<dyn Log>, stream: &'s Stream) -> Self {
         let mut sieve = Sieve::default();
+        let mut blind = false;
         // Entries of a fork may speak of those it began with. Whether these are there is another
         // question (`check_forks`).
-        if stream.kind == Kind::Session
-            && let Ok(ancestry) = Sessions::new(Arc::clone(log)).ancestry(&stream.key)
-        {
-            sieve.view = ancestry;
+        if stream.kind == Kind::Session {
+            let sessions = Sessions::new(Arc::clone(log));
+            match sessions.ancestry(&stream.key) {
+                Ok(ancestry) => sieve.view = ancestry,
+                Err(_) => blind = true,
+            }
+            blind |= !sessions.has_header(&stream.key);
         }
         Self {
             stream,
             sieve,
+            blind,
             waiting: VecDeque::new(),
             seen: HashSet::new(),
         }
@@ -252,17 +254,22 @@ impl<'s> Judge<'s> {
             }
             return;
         }
+        if examined.newer {
+            examined.sound.push(record);
+            return;
+        }
         self.waiting.push_back((line, record.clone()));
         let mut fates = Vec::new();
         let taken = self.sieve.take(&record, &mut |judged| fates.push(judged));
         self.settle(examined, fates);
         if let Err(error) = taken {
-            // What a newer program wrote is not ours to take out.
+            // What a newer program wrote is not ours to take out, nor what follows it: that may
+            // speak of what we cannot read.
+            examined.find(line, error.to_string(), None);
             examined.newer = true;
-            if let Some((line, record)) = self.waiting.pop_back() {
-                examined.find(line, error.to_string(), None);
-                examined.sound.push(record);
-            }
+            examined
+                .sound
+                .extend(self.waiting.drain(..).map(|(_, record)| record));
         }
     }
 
@@ -283,15 +290,27 @@ impl<'s> Judge<'s> {
             };
             match (fate.kept, fate.odd) {
                 (true, None) => examined.sound.push(record),
+                (true, Some(what)) if self.blind => {
+                    examined.find(line, what, None);
+                    examined.sound.push(record);
+                }
                 (true, Some(what)) => {
                     examined.find(line, what, Some("it follows the entry that is there"));
                     examined
                         .sound
                         .push(self.as_folded(&record).unwrap_or(record));
                 }
+                (false, what) if self.blind && !self.has(&record) => {
+                    examined.find(line, what.unwrap_or_default(), None);
+                    examined.sound.push(record);
+                }
                 (false, what) => examined.find(line, what.unwrap_or_default(), Some(TAKEN_OUT)),
             }
         }
+    }
+
+    fn has(&self, record: &Record) -> bool {
+        self.sieve.view.position(record.id()).is_some()
     }
 
     /// The record as the sieve took it, with another parent.
@@ -329,11 +348,20 @@ impl Checkup {
 }
 
 impl Examined {
-    /// What seems wrong beside entries that are not understood may be right, and a repair would
-    /// rewrite them all. So that is left to the program that wrote them.
-    fn spare_newer(&mut self) {
+    fn checkup(self, stream: &Stream) -> Checkup {
+        Checkup {
+            stream: stream.clone(),
+            records: self.sound.len(),
+            findings: self.findings,
+        }
+    }
+
+    /// There is no more. Where a newer program wrote, nothing is repaired.
+    fn end(&mut self) {
         if self.newer {
-            self.findings.retain(|finding| finding.remedy.is_none());
+            for finding in &mut self.findings {
+                finding.remedy = None;
+            }
         }
     }
 

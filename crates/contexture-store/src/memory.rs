@@ -16,6 +16,8 @@ use crate::{Expected, From, Key, Log, Record, StoreError, Stream};
 /// The `requestId` of a line that stands for many.
 pub const COMPACTED: &str = "compacted";
 
+/// The form of a line that this program writes and reads.
+const FORM: u64 = 1;
 const PREVIEW: usize = 2_000;
 const ERROR: usize = 200;
 
@@ -103,26 +105,40 @@ impl Memories {
     pub fn append(&self, key: &Key, run: Execution) -> Result<(), StoreError> {
         let stream = Stream::memory(key.clone());
         let run = Execution {
-            v: 1,
+            v: FORM,
             chat_key: key.as_str().to_owned(),
             user_preview: beginning(&run.user_preview, PREVIEW),
             output_preview: beginning(&run.output_preview, PREVIEW),
             tool_calls: run.tool_calls.into_iter().map(ToolOutcome::cut).collect(),
             ..run
         };
-        let before = self.log.tail(&stream)?;
+        // A run stands for itself, wherever the memory ends by now.
         let record = derived(None, &run)?;
-        let expected = Expected::Tail(before.as_ref());
-        let last = self.log.append(&stream, expected, &[record])?;
+        let last = self.log.append(&stream, Expected::Any, &[record])?;
         let kept = self.records(&stream)?;
-        if kept.len() <= self.window {
+        let newer = |(record, run): &(Record, Option<Execution>)| run.is_none() && is_newer(record);
+        if kept.len() <= self.window || kept.iter().any(newer) {
             return Ok(());
         }
-        let (old, new) = kept.split_at(kept.len() - (self.window - 1));
-        let mut records = vec![derived(None, &summary(key, old))?];
+        // Lines that are no runs do not take up room, nor come to be counted.
+        let runs: Vec<(Record, Execution)> = kept
+            .into_iter()
+            .filter_map(|(record, run)| Some((record, run?)))
+            .collect();
+        let (old, new) = runs.split_at(runs.len().saturating_sub(self.window - 1));
+        let mut records = Vec::with_capacity(self.window);
+        if !old.is_empty() {
+            records.push(derived(None, &summary(key, old))?);
+        }
         records.extend(new.iter().map(|(record, _)| record.clone()));
-        self.log
-            .replace(&stream, Expected::Tail(last.as_ref()), &records)
+        let done = self
+            .log
+            .replace(&stream, Expected::Tail(last.as_ref()), &records);
+        match done {
+            // Somebody added a run in the meantime: the next one makes room.
+            Err(StoreError::WrongTail { .. }) => Ok(()),
+            other => other,
+        }
     }
 
     /// What is remembered of a chat, oldest first.
@@ -141,13 +157,14 @@ impl Memories {
         Ok(out)
     }
 
-    /// The lines, each with what it says; nothing for one of another chat or that is no run at all.
+    /// The lines, each with what it says; nothing for one of another chat, of a form that came after
+    /// this program, or that is no run at all.
     fn records(&self, stream: &Stream) -> Result<Vec<(Record, Option<Execution>)>, StoreError> {
         let records = self.log.read(stream, From::Start)?;
         let read = records.map(|record| {
             let record = record?;
             let run = serde_json::from_str::<Execution>(record.text()).ok();
-            let run = run.filter(|run| run.chat_key == stream.key.as_str());
+            let run = run.filter(|run| run.v == FORM && run.chat_key == stream.key.as_str());
             Ok((record, run))
         });
         read.collect()
@@ -163,10 +180,17 @@ impl ToolOutcome {
     }
 }
 
+/// Whether a newer program wrote the line: it is not ours to put into another.
+fn is_newer(record: &Record) -> bool {
+    let value = record.value().ok();
+    let form = value.as_ref().and_then(|value| value.get("v")?.as_u64());
+    form.is_some_and(|form| form > FORM)
+}
+
 /// One line for many.
-fn summary(key: &Key, old: &[(Record, Option<Execution>)]) -> Execution {
+fn summary(key: &Key, old: &[(Record, Execution)]) -> Execution {
     let mut all = Compacted::default();
-    for run in old.iter().filter_map(|(_, run)| run.as_ref()) {
+    for (_, run) in old {
         let (count, from, to) = match &run.compacted {
             Some(earlier) => {
                 for (tool, counted) in &earlier.tools {
@@ -196,7 +220,7 @@ fn summary(key: &Key, old: &[(Record, Option<Execution>)]) -> Execution {
         all.count, all.from, all.to
     );
     Execution {
-        v: 1,
+        v: FORM,
         ts: all.to.clone(),
         chat_key: key.as_str().to_owned(),
         request_id: COMPACTED.to_owned(),

@@ -1,3 +1,4 @@
+use contexture::json::MAX_BYTES;
 use contexture::{Entry, EntryId};
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ impl Record {
     pub fn new(value: &Value) -> Result<Self, StoreError> {
         Ok(Self {
             id: id_of(value)?,
-            text: value.to_string(),
+            text: bounded(value.to_string())?,
         })
     }
 
@@ -71,11 +72,22 @@ impl TryFrom<&Entry> for Record {
     type Error = StoreError;
 
     fn try_from(entry: &Entry) -> Result<Self, StoreError> {
+        if entry.id.as_str().is_empty() {
+            return Err(bad("its `id` must be text, and not empty"));
+        }
         let text = serde_json::to_string(entry).map_err(|error| bad(&error.to_string()))?;
         Ok(Self {
             id: entry.id.clone(),
-            text,
+            text: bounded(text)?,
         })
+    }
+}
+
+/// What is longer could be written, and not be read again.
+fn bounded(text: String) -> Result<String, StoreError> {
+    match text.len() <= MAX_BYTES {
+        true => Ok(text),
+        false => Err(bad(&format!("it is longer than {} MiB", MAX_BYTES >> 20))),
     }
 }
 

@@ -137,6 +137,15 @@ impl Sessions {
         Ok(self.fold(chain)?.view)
     }
 
+    /// Whether a session begins with its header, which alone says from what it was forked.
+    pub(crate) fn has_header(&self, key: &Key) -> bool {
+        let records = self.log.read(&Stream::session(key.clone()), From::Start);
+        let first = records.ok().and_then(|mut records| records.next()?.ok());
+        first
+            .and_then(|first| first.entry().ok())
+            .is_some_and(|first| matches!(first.payload, Payload::SessionHeader(_)))
+    }
+
     fn fold(&self, chain: Vec<Part>) -> Result<Loaded, StoreError> {
         let mut sieve = Sieve::default();
         let mut oddities = Vec::new();

@@ -31,6 +31,9 @@ pub struct Said {
     pub extra: Map<String, Value>,
 }
 
+/// The form of a line that this program writes and reads.
+const FORM: u64 = 1;
+
 /// The transcripts of a log.
 #[derive(Clone)]
 pub struct Transcripts {
@@ -52,13 +55,18 @@ impl Transcripts {
         Self { log }
     }
 
-    /// Appends what a run said, all or none.
+    /// Appends what a run said, all or none. The lines are of this chat, whatever they say.
     pub fn append(&self, key: &Key, said: &[Said]) -> Result<(), StoreError> {
         let stream = Stream::chat(key.clone());
         let mut before: Option<EntryId> = self.log.tail(&stream)?;
         let mut records = Vec::with_capacity(said.len());
         for line in said {
-            let record = derived(before.as_ref(), line)?;
+            let line = Said {
+                v: FORM,
+                chat_key: key.as_str().to_owned(),
+                ..line.clone()
+            };
+            let record = derived(before.as_ref(), &line)?;
             before = Some(record.id().clone());
             records.push(record);
         }
@@ -79,7 +87,7 @@ impl Transcripts {
         for record in self.log.read(&Stream::chat(key.clone()), From::Start)? {
             let record = record?;
             match serde_json::from_str::<Said>(record.text()) {
-                Ok(said) if said.chat_key != key.as_str() => skipped += 1,
+                Ok(said) if said.v != FORM || said.chat_key != key.as_str() => skipped += 1,
                 Ok(said) if wanted(&said) => {
                     window.push_back(said);
                     if window.len() > count.saturating_add(offset) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture::build::{BuildInput, Built, Session, Settings, Turn};
 use contexture::entry::RequestRecord;
 use contexture::{Entry, EntryId, Payload, View, replay};
-use contexture_store::{Key, StoreError, resolve};
+use contexture_store::{Key, resolve};
 
 use crate::args::Limits;
 use crate::config::Config;
@@ -40,25 +40,17 @@ impl Point {
             log.filter(|entry| matches!(entry.payload, Payload::Request(_)))
         };
         let exact = view.position(&EntryId::from(wanted)).is_some();
-        let id = match number.filter(|_| !exact).and_then(|n| requests().nth(n)) {
-            Some(entry) => entry.id.clone(),
-            None => resolve(view, key, wanted).map_err(|error| match (error, number) {
-                (
-                    StoreError::NoEntry {
-                        stream,
-                        id,
-                        candidates,
-                    },
-                    Some(_),
-                ) if candidates.is_empty() => CliError::Usage {
-                    what: format!("{stream} has neither a request nor an entry `{id}`"),
-                    hint: match requests().count() {
-                        0 => "it has no requests yet".to_owned(),
-                        n => format!("its requests are 0 to {}", n - 1),
-                    },
-                },
-                (error, _) => error.into(),
-            })?,
+        let id = match number.filter(|_| !exact) {
+            None => resolve(view, key, wanted)?,
+            Some(n) => match requests().nth(n) {
+                Some(entry) => entry.id.clone(),
+                // A few digits begin some id by chance: that is not what was meant.
+                None if wanted.len() < SHORTEST_PREFIX => {
+                    return Err(no_request(key, n, requests().count()));
+                }
+                None => resolve(view, key, wanted)
+                    .map_err(|_| no_request(key, n, requests().count()))?,
+            },
         };
         let position = view.position(&id).unwrap_or_default();
         let entry = &view.log()[position];
@@ -107,6 +99,19 @@ impl Point {
             }
             None => Ok(show(&session.build(Turn::default())?)),
         }
+    }
+}
+
+/// Of digits alone: shorter ones are numbers of requests.
+const SHORTEST_PREFIX: usize = 6;
+
+fn no_request(key: &Key, number: usize, requests: usize) -> CliError {
+    CliError::Usage {
+        what: format!("session `{key}` has neither a request nor an entry `{number}`"),
+        hint: match requests {
+            0 => "it has no requests yet".to_owned(),
+            n => format!("its requests are 0 to {}", n - 1),
+        },
     }
 }
 

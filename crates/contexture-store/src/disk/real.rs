@@ -97,7 +97,7 @@ impl Disk for RealDisk {
         let opened = rustix::fs::openat(&folder, name, flags, PRIVATE_FILE);
         let opened = match opened {
             // What may only be read can be read all the same; writing to it will say so.
-            Err(Errno::ACCESS | Errno::ROFS) if create == Create::No => {
+            Err(Errno::ACCESS | Errno::ROFS | Errno::PERM) if create == Create::No => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
                 rustix::fs::openat(&folder, name, flags, Mode::empty())?
             }

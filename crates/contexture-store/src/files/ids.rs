@@ -52,3 +52,24 @@ impl Ids {
         (0..PROBES).map(move |n| (a.wrapping_add(n.wrapping_mul(b)) % bits) as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Growing is reading the file again: it must not take more than once to have room.
+    #[test]
+    fn one_growth_makes_room_for_all() {
+        for count in [10_000, 1_000_000, 3_000_000] {
+            let full = Ids {
+                count,
+                ..Ids::for_about(0)
+            };
+            let large = Ids {
+                count,
+                ..full.grown().unwrap_or_else(|| Ids::for_about(0))
+            };
+            assert!(large.grown().is_none(), "{count}");
+        }
+    }
+}

@@ -18,6 +18,9 @@ use crate::disk::DiskFile;
 /// What begins each line of an append but its last.
 pub const MORE: u8 = b' ';
 
+/// The longest line: the longest record, with the mark before it.
+pub const LONGEST: usize = MAX_BYTES + 1;
+
 const BLOCK: usize = 256 << 10;
 
 /// The lines of a file up to a given end. Memory is bounded by the longest line that is read.
@@ -28,6 +31,8 @@ pub struct Lines<F> {
     next: usize,
     base: u64,
     end: u64,
+    block: usize,
+    longest: usize,
 }
 
 /// A line, without its end.
@@ -48,6 +53,18 @@ impl<F: Deref<Target: DiskFile>> Lines<F> {
             next: 0,
             base: start,
             end,
+            block: BLOCK,
+            longest: LONGEST,
+        }
+    }
+
+    /// With other sizes, so that tests meet every border.
+    #[cfg(test)]
+    pub fn sized(self, block: usize, longest: usize) -> Self {
+        Self {
+            block,
+            longest,
+            ..self
         }
     }
 
@@ -59,7 +76,7 @@ impl<F: Deref<Target: DiskFile>> Lines<F> {
                 return Ok(Some(self.take(seen + at, 1)));
             }
             seen = self.buffer.len();
-            if seen - self.next > MAX_BYTES {
+            if seen - self.next > self.longest {
                 return self.skip_rest().map(Some);
             }
             let moved = self.next;
@@ -76,7 +93,7 @@ impl<F: Deref<Target: DiskFile>> Lines<F> {
         Line {
             offset: self.base + from as u64,
             bytes: &self.buffer[from..to],
-            too_long: to - from > MAX_BYTES,
+            too_long: to - from > self.longest,
         }
     }
 
@@ -87,21 +104,27 @@ impl<F: Deref<Target: DiskFile>> Lines<F> {
         self.next = 0;
         let held = self.buffer.len();
         let at = self.base + held as u64;
-        let want = BLOCK.min(usize::try_from(self.end.saturating_sub(at)).unwrap_or(BLOCK));
+        let want = self.room(at);
         self.buffer.resize(held + want, 0);
         let read = self.file.read_at(&mut self.buffer[held..], at)?;
         self.buffer.truncate(held + read);
         Ok(read)
     }
 
+    /// How much to read at `at`.
+    fn room(&self, at: u64) -> usize {
+        let left = usize::try_from(self.end.saturating_sub(at));
+        left.unwrap_or(self.block).min(self.block)
+    }
+
     /// Passes over the rest of a line that is too long, keeping none of it.
     fn skip_rest(&mut self) -> io::Result<Line<'_>> {
         let offset = self.base + self.next as u64;
         let mut at = self.base + self.buffer.len() as u64;
-        let mut block = vec![0; BLOCK];
+        let mut block = vec![0; self.block];
         self.buffer.truncate(self.next + 64);
         loop {
-            let want = BLOCK.min(usize::try_from(self.end.saturating_sub(at)).unwrap_or(BLOCK));
+            let want = self.room(at);
             let read = self.file.read_at(&mut block[..want], at)?;
             if let Some(end) = memchr::memchr(b'\n', &block[..read]) {
                 at += end as u64 + 1;
@@ -124,97 +147,20 @@ impl<F: Deref<Target: DiskFile>> Lines<F> {
     }
 }
 
-/// Where the whole appends of a file end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
-    /// Behind the last of them; what follows was never acknowledged.
-    pub end: u64,
-    /// The last line is whole but for its line break.
-    pub unbroken: bool,
-    /// The last record's id.
-    pub tail: Option<EntryId>,
-}
-
-/// Finds the end of what was appended whole, from behind: the cost does not grow with the file.
-pub fn settle(file: &dyn DiskFile, len: u64) -> io::Result<Settled> {
-    let mut end = len;
-    let mut unbroken = false;
-    if let Some((start, line)) = line_before(file, len)?
-        && line.last() != Some(&b'\n')
-    {
-        if line.first() != Some(&MORE) && record(&line).is_ok() {
-            unbroken = true;
-        } else {
-            end = start;
+impl Line<'_> {
+    /// The record in it, or what is wrong with it.
+    pub fn record(&self) -> Result<Record, String> {
+        match self.too_long {
+            true => Err(too_long()),
+            false => record(self.bytes),
         }
     }
-    // A line that announces more, at the end, belongs to an append that did not get through.
-    while !unbroken && let Some((start, line)) = line_before(file, end)? {
-        if line.first() != Some(&MORE) {
-            break;
-        }
-        end = start;
-    }
-    let mut tail = None;
-    let mut cursor = end;
-    while let Some((start, line)) = line_before(file, cursor)? {
-        if let Ok(record) = record(trimmed(&line)) {
-            tail = Some(record.id().clone());
-            break;
-        }
-        cursor = start;
-    }
-    Ok(Settled {
-        end,
-        unbroken,
-        tail,
-    })
-}
-
-/// The line that ends at `end`, with its line break, and where it begins. A line that is too long
-/// comes back as its last part.
-fn line_before(file: &dyn DiskFile, end: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
-    const STEP: u64 = 16 << 10;
-    if end == 0 {
-        return Ok(None);
-    }
-    let mut line: Vec<u8> = Vec::new();
-    let mut at = end;
-    let mut step = STEP;
-    while at > 0 {
-        let from = at.saturating_sub(step);
-        let mut block = vec![0; usize::try_from(at - from).unwrap_or(0)];
-        let read = file.read_at(&mut block, from)?;
-        block.truncate(read);
-        // The line's own line break does not begin it.
-        let search = if at == end {
-            block.len().saturating_sub(1)
-        } else {
-            block.len()
-        };
-        if let Some(found) = memchr::memrchr(b'\n', &block[..search]) {
-            block.drain(..=found);
-            let start = from + found as u64 + 1;
-            block.append(&mut line);
-            return Ok(Some((start, block)));
-        }
-        // Of a line that is too long only where it begins matters.
-        if line.len() <= MAX_BYTES {
-            block.append(&mut line);
-        } else {
-            block.truncate(1);
-        }
-        line = block;
-        at = from;
-        step = (step * 2).min(4 << 20);
-    }
-    Ok(Some((0, line)))
 }
 
 /// The record in a line, checked to be JSON with an id, or what is wrong with it.
 pub fn record(line: &[u8]) -> Result<Record, String> {
-    if line.len() > MAX_BYTES {
-        return Err(format!("it is longer than {} MiB", MAX_BYTES >> 20));
+    if line.len() > LONGEST {
+        return Err(too_long());
     }
     if line.first().is_some_and(|&b| b == 0) {
         return Err("it holds NUL bytes, as after a power cut".to_owned());
@@ -234,6 +180,10 @@ pub fn record(line: &[u8]) -> Result<Record, String> {
         EntryId::from(head.id.as_ref()),
         text.to_owned(),
     ))
+}
+
+fn too_long() -> String {
+    format!("it is longer than {} MiB", MAX_BYTES >> 20)
 }
 
 /// The id in a line, read no further than needed. Of a line that is no record, anything or nothing.
@@ -260,3 +210,6 @@ struct Head<'a> {
 pub fn trimmed(line: &[u8]) -> &[u8] {
     line.trim_ascii()
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,9 @@ pub struct Lock {
     _file: Box<dyn DiskFile>,
 }
 
+/// How often a lock may lose its name while it is being taken.
+const MOST_RENEWED: usize = 1_000;
+
 impl Lock {
     /// Takes the lock at `path`, waiting as long as `patience` for another holder.
     pub fn take(
@@ -21,6 +24,7 @@ impl Lock {
         let failed = |error| StoreError::io(disk.place(path), error);
         let mut file = disk.open(path, Create::Yes).map_err(failed)?;
         let begun = Instant::now();
+        let mut renewed = 0;
         loop {
             let taken = file.try_lock().map_err(failed)?;
             // A stream that was removed takes its lock with it: one without a name locks nothing.
@@ -28,7 +32,8 @@ impl Lock {
             if taken && named {
                 break;
             }
-            if !named {
+            if !named && renewed < MOST_RENEWED {
+                renewed += 1;
                 file = disk.open(path, Create::Yes).map_err(failed)?;
                 continue;
             }

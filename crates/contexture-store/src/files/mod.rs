@@ -6,22 +6,26 @@
 //! .contexture/memory/agent-context/<key>.jsonl
 //! ```
 
+pub(crate) mod behind;
 mod ids;
 pub(crate) mod lines;
 mod lock;
+mod slots;
 mod writer;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLockWriteGuard};
 use std::time::Duration;
 
 use contexture::EntryId;
 
-use self::lines::{Lines, quick_id, record, settle, trimmed};
+use self::behind::settle;
+use self::lines::{Lines, quick_id, trimmed};
 pub(crate) use self::lock::Lock;
-use self::writer::{Shared, Writer};
+use self::slots::{Slot, Slots};
+use self::writer::Writer;
 use crate::disk::{Create, Disk, DiskFile, RealDisk};
 use crate::log::{From, Log, Records};
 use crate::{Expected, Key, Kind, Listener, Notice, Record, StoreError, Stream, StreamInfo};
@@ -61,23 +65,18 @@ impl Default for FileOptions {
 pub struct FileLog {
     disk: Arc<dyn Disk>,
     options: FileOptions,
-    writers: Mutex<Writers>,
+    slots: Slots,
     /// Bad lines that were reported: once is enough.
     reported: Mutex<HashSet<(Stream, u64)>>,
-}
-
-/// The writers that are open, each with when it was last used.
-#[derive(Default)]
-struct Writers {
-    open: HashMap<Stream, (Shared, u64)>,
-    clock: u64,
 }
 
 /// A file, and where what may be shown of it ends.
 type Opened = (Box<dyn DiskFile>, u64);
 
-/// Each open writer holds two files, and a process may not have many.
-const MOST_WRITERS: usize = 64;
+/// How many bad lines are reported at most.
+const MOST_REPORTED: usize = 1_000;
+/// How often a stream is opened that others keep removing.
+const MOST_TRIES: usize = 20;
 
 impl FileLog {
     /// The streams in `folder`, which need not exist yet.
@@ -90,7 +89,7 @@ impl FileLog {
         Self {
             disk,
             options,
-            writers: Mutex::default(),
+            slots: Slots::default(),
             reported: Mutex::default(),
         }
     }
@@ -101,38 +100,56 @@ impl FileLog {
 
     /// Lets go of a stream, so that others may write to it.
     pub fn release(&self, stream: &Stream) {
-        self.writers().open.remove(stream);
+        if let Some(slot) = self.slots.known(stream) {
+            *slot.alone() = None;
+        }
     }
 
-    /// Takes a stream for this process, and heals what an append that was cut off left in it.
-    pub(crate) fn writer(&self, stream: &Stream) -> Result<Shared, StoreError> {
-        let mut writers = self.writers();
-        writers.clock += 1;
-        let now = writers.clock;
-        if let Some((writer, used)) = writers.open.get_mut(stream) {
-            *used = now;
-            return Ok(Arc::clone(writer));
+    /// Has a stream alone, in this process and among all, without looking at it.
+    pub(crate) fn alone<T>(
+        &self,
+        stream: &Stream,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let slot = self.slots.of(stream);
+        let mut place = slot.alone();
+        // Its lock is ours, and taken anew.
+        *place = None;
+        let lock = lock_path(&path(stream));
+        let _lock = Lock::take(self.disk(), &lock, stream, self.options.patience)?;
+        work()
+    }
+
+    /// The slot with its writer in it, for the caller alone. The stream is taken for this process,
+    /// and what an append that was cut off left in it is healed.
+    fn opened<'s>(
+        &self,
+        stream: &Stream,
+        slot: &'s Slot,
+    ) -> Result<RwLockWriteGuard<'s, Option<Writer>>, StoreError> {
+        let mut place = slot.alone();
+        if place.as_ref().is_none_or(Writer::is_stale) {
+            // Somebody may have removed or changed the file without asking: it is opened as it is,
+            // once the lock on it is let go.
+            *place = None;
+            *place = Some(self.open_writer(stream)?);
         }
-        if writers.open.len() >= MOST_WRITERS {
-            let idle = writers
-                .open
-                .iter()
-                .filter(|(_, (writer, _))| Arc::strong_count(writer) == 1);
-            let oldest = idle
-                .min_by_key(|(_, (_, used))| *used)
-                .map(|(stream, _)| stream.clone());
-            if let Some(oldest) = oldest {
-                writers.open.remove(&oldest);
+        Ok(place)
+    }
+
+    /// Opens a stream's file. Somebody who removes the stream at the same time may take away the
+    /// folder that was just made: then again.
+    fn open_writer(&self, stream: &Stream) -> Result<Writer, StoreError> {
+        for _ in 0..MOST_TRIES {
+            match self.try_open_writer(stream) {
+                Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
+                other => return other,
             }
         }
-        let writer = Arc::new(self.open_writer(stream)?);
-        writers
-            .open
-            .insert(stream.clone(), (Arc::clone(&writer), now));
-        Ok(writer)
+        self.try_open_writer(stream)
     }
 
-    fn open_writer(&self, stream: &Stream) -> Result<Writer, StoreError> {
+    fn try_open_writer(&self, stream: &Stream) -> Result<Writer, StoreError> {
         let path = path(stream);
         let failed = |error| self.failed(&path, error);
         let mut folder = String::new();
@@ -150,7 +167,8 @@ impl FileLog {
             self.sync_folder(&folder).map_err(failed)?;
             folder = inside;
         }
-        let lock = self.lock(stream)?;
+        let lock = lock_path(&path);
+        let lock = Lock::take(self.disk(), &lock, stream, self.options.patience)?;
         let file = self.disk.open(&path, Create::Yes).map_err(failed)?;
         // Also when it was there before: whoever made it may have been killed before this.
         self.sync_folder(&folder).map_err(failed)?;
@@ -162,12 +180,6 @@ impl FileLog {
         Ok(writer)
     }
 
-    /// Takes the right to write to a stream, without looking at it.
-    pub(crate) fn lock(&self, stream: &Stream) -> Result<Lock, StoreError> {
-        let path = lock_path(&path(stream));
-        Lock::take(self.disk(), &path, stream, self.options.patience)
-    }
-
     fn sync_folder(&self, folder: &str) -> io::Result<()> {
         match self.options.durability {
             Durability::Sync => self.disk.sync_folder(folder),
@@ -177,18 +189,17 @@ impl FileLog {
 
     fn open_to_read(&self, stream: &Stream) -> Result<Option<Opened>, StoreError> {
         let path = path(stream);
-        let held = self
-            .writers()
-            .open
-            .get(stream)
-            .map(|(writer, _)| Arc::clone(writer));
+        let slot = self.slots.known(stream);
+        // Held until the end is known: the file that is opened is the writer's.
+        let held = slot.as_ref().and_then(|slot| slot.try_shared());
+        let writer = held.as_ref().and_then(|held| held.as_ref());
         let file = match self.disk.open(&path, Create::No) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|error| self.failed(&path, error))?,
         };
-        let end = match held {
-            Some(writer) => writer.durable(),
-            None => {
+        let end = match writer {
+            Some(writer) if !writer.is_stale() => writer.durable(),
+            _ => {
                 let settled = file.length().and_then(|len| settle(file.as_ref(), len));
                 settled.map_err(|error| self.failed(&path, error))?.end
             }
@@ -198,7 +209,8 @@ impl FileLog {
 
     fn report(&self, stream: &Stream, offset: u64, what: String) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        if reported.insert((stream.clone(), offset)) {
+        // A file of nothing else must not cost what it weighs.
+        if reported.len() < MOST_REPORTED && reported.insert((stream.clone(), offset)) {
             drop(reported);
             (self.options.listener)(&Notice::BadLine {
                 stream: stream.clone(),
@@ -206,6 +218,11 @@ impl FileLog {
                 what,
             });
         }
+    }
+
+    fn vanished(&self, stream: &Stream) -> StoreError {
+        let place = self.disk.place(&path(stream));
+        StoreError::io(place, io::ErrorKind::NotFound.into())
     }
 
     /// What stands in the place of a stream and is none, such as a link.
@@ -239,10 +256,6 @@ impl FileLog {
     fn failed(&self, path: &str, error: io::Error) -> StoreError {
         StoreError::io(self.disk.place(path), error)
     }
-
-    fn writers(&self) -> MutexGuard<'_, Writers> {
-        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Log for FileLog {
@@ -252,14 +265,16 @@ impl Log for FileLog {
         expected: Expected<'_>,
         records: &[Record],
     ) -> Result<Option<EntryId>, StoreError> {
-        let mut writer = self.writer(stream)?;
-        if writer.is_stale() {
-            // Somebody removed or changed the file without asking. It is opened anew, as it is.
-            drop(writer);
-            self.release(stream);
-            writer = self.writer(stream)?;
+        let slot = self.slots.of(stream);
+        let mut shared = slot.shared();
+        if shared.as_ref().is_none_or(Writer::is_stale) {
+            drop(shared);
+            shared = RwLockWriteGuard::downgrade(self.opened(stream, &slot)?);
         }
-        writer.append(expected, records)
+        match shared.as_ref() {
+            Some(writer) => writer.append(expected, records),
+            None => Err(self.vanished(stream)),
+        }
     }
 
     fn replace(
@@ -268,8 +283,9 @@ impl Log for FileLog {
         expected: Expected<'_>,
         records: &[Record],
     ) -> Result<(), StoreError> {
-        let writer = self.writer(stream)?;
-        let actual = writer.tail();
+        let slot = self.slots.of(stream);
+        let mut place = self.opened(stream, &slot)?;
+        let actual = place.as_ref().and_then(Writer::tail);
         if let Expected::Tail(wanted) = expected
             && wanted != actual.as_ref()
         {
@@ -286,10 +302,10 @@ impl Log for FileLog {
             bytes.extend_from_slice(record.text().as_bytes());
             bytes.push(b'\n');
         }
-        self.overwrite(&path(stream), &bytes)?;
-        // It holds the file that was there before.
-        self.release(stream);
-        Ok(())
+        let done = self.overwrite(&path(stream), &bytes);
+        // It holds the file that was there before; also when only making the new name durable failed.
+        *place = None;
+        done
     }
 
     fn read(&self, stream: &Stream, from: From<'_>) -> Result<Records<'_>, StoreError> {
@@ -299,9 +315,8 @@ impl Log for FileLog {
                 From::After(id) => Err(no_entry(stream, id)),
             };
         };
-        let mut start = 0;
+        let mut lines = Lines::new(file, 0, end);
         if let From::After(id) = from {
-            let mut lines = Lines::new(file.as_ref(), 0, end);
             loop {
                 let line = lines
                     .next()
@@ -309,13 +324,11 @@ impl Log for FileLog {
                 let Some(line) = line else {
                     return Err(no_entry(stream, id));
                 };
-                start = line.offset + line.bytes.len() as u64 + 1;
                 if quick_id(line.bytes).is_some_and(|found| found == id.as_str()) {
                     break;
                 }
             }
         }
-        let lines = Lines::new(file, start, end);
         Ok(Box::new(FileRecords {
             log: self,
             stream: stream.clone(),
@@ -324,7 +337,11 @@ impl Log for FileLog {
     }
 
     fn tail(&self, stream: &Stream) -> Result<Option<EntryId>, StoreError> {
-        if let Some((writer, _)) = self.writers().open.get(stream) {
+        let slot = self.slots.known(stream);
+        let held = slot.as_ref().and_then(|slot| slot.try_shared());
+        if let Some(writer) = held.as_ref().and_then(|held| held.as_ref())
+            && !writer.is_stale()
+        {
             return Ok(writer.tail());
         }
         let path = path(stream);
@@ -369,15 +386,17 @@ impl Log for FileLog {
             other => drop(other.map_err(|error| self.failed(&path, error))?),
         }
         // Nobody else may be writing to it.
-        let writer = self.writer(stream)?;
+        let slot = self.slots.of(stream);
+        let mut place = self.opened(stream, &slot)?;
         let failed = |error| self.failed(&path, error);
         self.disk.remove(&path).map_err(failed)?;
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        self.sync_folder(folder).map_err(failed)?;
-        self.release(stream);
-        drop(writer);
-        // What is left is ours alone, and no stream: failing to tidy up changes nothing.
+        let synced = self.sync_folder(folder);
+        // The lock loses its name while it is held: who waits for it sees that, and makes another.
         let _ = self.disk.remove(&lock_path(&path));
+        *place = None;
+        synced.map_err(failed)?;
+        // What is left is ours alone, and no stream: failing to tidy up changes nothing.
         if stream.kind != Kind::Memory {
             let _ = self.disk.remove(folder);
         }
@@ -429,7 +448,7 @@ impl Iterator for FileRecords<'_> {
             if trimmed(line.bytes).is_empty() {
                 continue;
             }
-            match record(line.bytes) {
+            match line.record() {
                 Ok(record) => return Some(Ok(record)),
                 Err(what) => self.log.report(&self.stream, line.offset, what),
             }

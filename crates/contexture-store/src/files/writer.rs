@@ -10,8 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use contexture::EntryId;
 
+use super::behind::settle;
 use super::ids::Ids;
-use super::lines::{Lines, MORE, quick_id, settle, trimmed};
+use super::lines::{Lines, MORE, quick_id, record};
 use super::lock::Lock;
 use crate::disk::DiskFile;
 use crate::{Durability, Expected, Notice, Record, StoreError, Stream};
@@ -39,9 +40,12 @@ struct State {
     writing: bool,
     /// Read when it is first needed: who only appends to something new never needs it.
     ids: Option<Ids>,
-    /// A failure could not be undone. The next append looks at the file anew.
+    /// A failure could not be undone: the file is cut before it is written again.
     unsure: bool,
 }
+
+/// How long a line is at least, as a rule: so that the ids of a file are read once.
+const USUAL: u64 = 200;
 
 /// The outcome of writing a queue, once there is one.
 type Round = Arc<OnceLock<Result<(), StoreError>>>;
@@ -92,8 +96,15 @@ impl Writer {
     /// Whether the file is no longer as this writer left it.
     pub fn is_stale(&self) -> bool {
         let state = self.lock();
-        let idle = !state.writing && state.queue.is_empty() && !state.unsure;
-        idle && self.file.length().ok() != Some(state.durable)
+        if state.writing || !state.queue.is_empty() {
+            return false;
+        }
+        match self.file.length() {
+            // What a failure left behind is ours, and cut before anything is written again.
+            Ok(len) if state.unsure => len < state.durable,
+            Ok(len) => len != state.durable,
+            Err(_) => true,
+        }
     }
 
     /// See [`crate::Log::append`].
@@ -102,23 +113,32 @@ impl Writer {
         expected: Expected<'_>,
         records: &[Record],
     ) -> Result<Option<EntryId>, StoreError> {
-        let mut state = self.sure(self.lock())?;
-        let fresh;
-        (state, fresh) = self.fresh(state, records)?;
-        let Some(first) = fresh.first().copied() else {
-            return Ok(state.tail.clone());
-        };
-        if let Expected::Tail(given) = expected {
+        let mut state = self.lock();
+        let mut fresh;
+        loop {
+            (state, fresh) = self.fresh(state, records)?;
+            let Some(first) = fresh.first().copied() else {
+                return Ok(self.settled(state).durable_tail.clone());
+            };
+            let Expected::Tail(given) = expected else {
+                break;
+            };
             // What stands before it in this call and was there already is what it goes behind.
             let before = first.checked_sub(1).map(|known| records[known].id());
             let wanted = before.or(given);
-            if wanted != state.tail.as_ref() {
-                return Err(StoreError::WrongTail {
-                    stream: self.stream.clone(),
-                    expected: wanted.cloned(),
-                    actual: state.tail.clone(),
-                });
+            if wanted == state.tail.as_ref() {
+                break;
             }
+            // What is still under way may fail: only an end that stays is one to refuse with.
+            if state.writing || !state.queue.is_empty() {
+                state = self.settled(state);
+                continue;
+            }
+            return Err(StoreError::WrongTail {
+                stream: self.stream.clone(),
+                expected: wanted.cloned(),
+                actual: state.tail.clone(),
+            });
         }
         for (n, &at) in fresh.iter().enumerate() {
             if n + 1 < fresh.len() {
@@ -150,13 +170,16 @@ impl Writer {
             let bytes = std::mem::take(&mut state.queue);
             let round = std::mem::take(&mut state.round);
             let (from, tail) = (state.durable, state.tail.clone());
+            let unsure = state.unsure;
             state.writing = true;
             drop(state);
-            let written = self.write(&bytes, from);
+            let cut = if unsure { self.cut(from) } else { Ok(()) };
+            let written = cut.and_then(|()| self.write(&bytes, from));
             state = self.lock();
             state.writing = false;
             let outcome = match written {
                 Ok(()) => {
+                    state.unsure = false;
                     state.durable = from + bytes.len() as u64;
                     state.durable_tail = tail;
                     Ok(())
@@ -188,26 +211,26 @@ impl Writer {
         error
     }
 
-    /// After a failure that could not be undone, the file is looked at before it is written again.
-    fn sure<'s>(
-        &self,
-        mut state: MutexGuard<'s, State>,
-    ) -> Result<MutexGuard<'s, State>, StoreError>
-    where
-        Self: 's,
-    {
-        if state.unsure && !state.writing {
-            let failed = |error| StoreError::io(self.place.clone(), error);
-            let len = self.file.length().map_err(failed)?;
-            if len < state.durable {
-                return Err(failed(io::Error::other(
-                    "is shorter than what was acknowledged",
-                )));
-            }
-            self.file.set_len(state.durable).map_err(failed)?;
-            state.unsure = false;
+    /// Takes away what a failure left that could not be undone then.
+    fn cut(&self, from: u64) -> io::Result<()> {
+        if self.file.length()? < from {
+            return Err(io::Error::other("is shorter than what was acknowledged"));
         }
-        Ok(state)
+        self.file.set_len(from)
+    }
+
+    /// Waits until nothing is under way, whatever becomes of it.
+    fn settled<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        while state.writing || !state.queue.is_empty() {
+            if state.writing {
+                state = self.wait(state);
+            } else {
+                // Those whose records these are hear of a failure.
+                let _ = self.flush(state);
+                state = self.lock();
+            }
+        }
+        state
     }
 
     /// Which of the records the stream does not have yet, in order.
@@ -233,14 +256,7 @@ impl Writer {
         };
         let mut known = HashMap::new();
         if state.ids.as_ref().is_some_and(maybe) {
-            while state.writing || !state.queue.is_empty() {
-                if state.writing {
-                    state = self.wait(state);
-                } else {
-                    self.flush(state)?;
-                    state = self.lock();
-                }
-            }
+            state = self.settled(state);
             known = self.look_up(&state, records)?;
         }
         let mut fresh = Vec::new();
@@ -290,11 +306,12 @@ impl Writer {
         self.each_line(state, |line| {
             if let Some(id) = quick_id(line)
                 && wanted.contains(id.as_ref())
-                && let Ok(text) = std::str::from_utf8(trimmed(line))
+                // A damaged line is no record: who says it again is heard.
+                && let Ok(record) = record(line)
             {
                 found
-                    .entry(EntryId::from(id.as_ref()))
-                    .or_insert_with(|| text.to_owned());
+                    .entry(record.id().clone())
+                    .or_insert_with(|| record.text().to_owned());
             }
         })?;
         Ok(found)
@@ -322,9 +339,9 @@ impl Writer {
     }
 }
 
-/// A guess: most entries are longer. One too large costs memory, one too small a second look.
+/// A guess: one too large costs memory, one too small a second look.
 fn entries_in(bytes: u64) -> usize {
-    usize::try_from(bytes / 512).unwrap_or(usize::MAX / 64)
+    usize::try_from(bytes / USUAL).unwrap_or(usize::MAX / 64)
 }
 
 /// Takes away what was never acknowledged. Gives where the file ends now.
@@ -354,6 +371,3 @@ fn heal(
     }
     Ok((settled.end, settled.tail, notice))
 }
-
-/// A writer that may be shared.
-pub type Shared = Arc<Writer>;

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use contexture_store::{Durability, FileLog, FileOptions, Log};
 
+use crate::chats;
 use crate::suite::{self, PROMISES};
 
 #[test]
@@ -13,7 +14,7 @@ fn a_folder_keeps_every_promise() {
             ..FileOptions::default()
         };
         let home = || Arc::new(FileLog::new(folder.path(), options.clone())) as Arc<dyn Log>;
-        for (promise, check) in PROMISES {
+        for (promise, check) in PROMISES.into_iter().chain(chats::PROMISES) {
             println!("{durability:?}: {promise}");
             check(&home);
         }

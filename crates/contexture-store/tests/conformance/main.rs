@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod chats;
 mod files;
 mod postgres;
 #[path = "../common/postgres.rs"]

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use contexture_store::{Log, PgLog, PgOptions};
 
+use crate::chats;
 use crate::server::Server;
 use crate::suite::{self, PROMISES};
 
@@ -14,7 +15,7 @@ fn a_database_keeps_every_promise() {
     let database = server.database();
     let url = database.url();
     let home = || Arc::new(PgLog::connect(&url, PgOptions::default()).unwrap()) as Arc<dyn Log>;
-    for (promise, check) in PROMISES {
+    for (promise, check) in PROMISES.into_iter().chain(chats::PROMISES) {
         println!("{promise}");
         check(&home);
     }

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use contexture::entry::SessionHeader;
@@ -21,17 +21,11 @@ const MOST_TRIES: usize = 100;
 /// `ctx sessions append`.
 pub fn append(home: &Home, key: &Key, file: &Path, json: bool) -> Result<(), CliError> {
     let feed = Feed::of(file);
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(io::stdout().lock());
     let mut session = None;
     while let Some((lines, wrong)) = feed.next() {
         let (ids, refused) = add(home, key, &mut session, file, &lines);
-        for id in &ids {
-            match json {
-                true => writeln!(out, "{}", serde_json::json!({ "id": id }))?,
-                false => writeln!(out, "{}", safe(id.as_str()))?,
-            }
-        }
-        out.flush()?;
+        tell(&mut out, &ids, json).map_err(|error| untold(&error, &ids))?;
         if let Some(error) = refused.or(wrong) {
             return Err(error);
         }
@@ -41,6 +35,29 @@ pub fn append(home: &Home, key: &Key, file: &Path, json: bool) -> Result<(), Cli
 
 /// The ids of the lines that are durable, and what is wrong with the line behind them.
 type Added = (Vec<EntryId>, Option<CliError>);
+
+fn tell(out: &mut impl Write, ids: &[EntryId], json: bool) -> io::Result<()> {
+    for id in ids {
+        match json {
+            true => writeln!(out, "{}", serde_json::json!({ "id": id }))?,
+            false => writeln!(out, "{}", safe(id.as_str()))?,
+        }
+    }
+    out.flush()
+}
+
+/// Nobody is left to tell. Elsewhere that is the reader's right; here lines may be left that were not
+/// appended, and whoever sent them must not take them for logged.
+fn untold(error: &io::Error, ids: &[EntryId]) -> CliError {
+    let last = ids.last().map(|id| format!(", up to entry `{id}`"));
+    CliError::Io {
+        place: "standard output".to_owned(),
+        error: io::Error::other(format!(
+            "{error}; what was read so far is in the session{}, what follows is not",
+            last.unwrap_or_default()
+        )),
+    }
+}
 
 /// Appends the lines up to the first that is wrong. When somebody else wrote in the meantime, they
 /// go behind that.
