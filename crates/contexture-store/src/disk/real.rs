@@ -3,6 +3,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
@@ -17,6 +18,8 @@ use super::{Create, Disk, DiskFile, Stat};
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
+    /// Whether the root is known to be durable.
+    made: AtomicBool,
 }
 
 const FOLDER: OFlags = OFlags::RDONLY
@@ -28,7 +31,10 @@ const PRIVATE_FOLDER: Mode = Mode::RWXU;
 impl RealDisk {
     /// The folder `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            made: AtomicBool::new(false),
+        }
     }
 
     /// The folder.
@@ -45,9 +51,10 @@ impl RealDisk {
         Ok(folder)
     }
 
-    /// The folder itself, durable once it is made: nothing in it can be before.
+    /// The folder itself, durable once it is made: nothing in it can be before. Also when it was
+    /// there: whoever made it may have been killed before this.
     fn make_root(&self) -> io::Result<()> {
-        if self.root.is_dir() {
+        if self.made.load(Ordering::Acquire) && self.root.is_dir() {
             return Ok(());
         }
         DirBuilder::new()
@@ -58,7 +65,9 @@ impl RealDisk {
             .root
             .parent()
             .filter(|path| !path.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+        self.made.store(true, Ordering::Release);
+        Ok(())
     }
 
     fn items(&self, path: &str, wanted: fn(FileType) -> bool) -> io::Result<Vec<String>> {

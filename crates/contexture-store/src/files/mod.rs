@@ -366,8 +366,11 @@ impl Log for FileLog {
             let Some(stream) = stream_of(kind, &name) else {
                 continue;
             };
-            // A folder without a log, or a link in its place, is no stream.
-            if let Ok(stat) = self.disk.stat(&path(&stream)) {
+            // A folder without a log, or a link in its place, is no stream; nor is one that nothing
+            // was ever appended to.
+            if let Ok(stat) = self.disk.stat(&path(&stream))
+                && stat.len > 0
+            {
                 out.push(StreamInfo {
                     stream,
                     bytes: stat.len,
