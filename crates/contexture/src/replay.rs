@@ -96,6 +96,7 @@ pub fn verify<E: Into<Arc<Entry>>>(
     // Whoever changes the provider changes the form: a session for each.
     let mut sessions: Vec<(Wire, Session)> = Vec::new();
     let mut requests = 0;
+    let mut compacted = false;
     for entry in entries {
         let entry: Arc<Entry> = entry.into();
         if let Payload::Request(record) = &entry.payload {
@@ -115,12 +116,14 @@ pub fn verify<E: Into<Arc<Entry>>>(
             session.address(record);
             let built = session.current()?;
             let mut step = Step::of(requests, &entry.id, &built);
+            step.compacted = std::mem::take(&mut compacted);
             if record.digest != step.digest {
                 step.recorded_digest = Some(record.digest.clone());
             }
             visit(&step, &built)?;
             requests += 1;
         }
+        compacted |= is_decision(&entry) && !matches!(entry.payload, Payload::Request(_));
         for (_, session) in &mut sessions {
             session.append([Arc::clone(&entry)])?;
         }

@@ -17,7 +17,10 @@ use crate::{config, store};
 /// `ctx replay`.
 pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let what = Replayed::find(options, dir)?;
-    let budget = what.settings.config.max_input_tokens;
+    let budget = match options.verify {
+        true => what.recorded_budget(),
+        false => what.settings.config.max_input_tokens,
+    };
     let format = options
         .format
         .unwrap_or(if json { Format::Json } else { Format::View });
@@ -106,6 +109,21 @@ struct Replayed {
 }
 
 impl Replayed {
+    /// The largest that a request was made for.
+    fn recorded_budget(&self) -> usize {
+        let recorded = self
+            .input
+            .session_entries
+            .iter()
+            .filter_map(|entry| match &entry.payload {
+                Payload::Request(record) => record.max_input_tokens,
+                _ => None,
+            });
+        recorded
+            .max()
+            .unwrap_or(self.settings.config.max_input_tokens)
+    }
+
     /// A session of that name, or else a file.
     fn find(options: &Replay, dir: Option<&Path>) -> Result<Self, CliError> {
         if options.what != "-"

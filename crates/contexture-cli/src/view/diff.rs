@@ -35,7 +35,7 @@ pub fn diff(diff: &Diff, view: &View, names: &(String, String), paint: Paint) ->
                 " {} at item {} ({}) by {}{}\n   {}\n",
                 paint.fg(167, "the prefix broke"),
                 broken.index,
-                safe(&broken.origin),
+                named(&broken.origin),
                 paint.bold(&safe(&broken.component)),
                 broken
                     .cause
@@ -73,7 +73,7 @@ pub fn diff(diff: &Diff, view: &View, names: &(String, String), paint: Paint) ->
             change.after.rule.as_str(),
             thousands(change.before.tokens),
             thousands(change.after.tokens),
-            safe(&change.origin),
+            named(&change.origin),
         );
     }
     listed(&diff.added, &paint.fg(71, "+"), view, paint, &mut out);
@@ -144,7 +144,7 @@ fn line(item: &DiffItem, view: &View, paint: Paint) -> String {
         item.role,
         item.form.rule.as_str(),
         thousands(item.form.tokens),
-        paint.dim(&safe(&item.origin)),
+        paint.dim(&format!("{:<16}", named(&item.origin))),
     );
     let room = paint
         .width
@@ -153,6 +153,11 @@ fn line(item: &DiffItem, view: &View, paint: Paint) -> String {
         "{head}{}",
         console::truncate_str(&what(&item.origin, view), room, "…").trim_end()
     )
+}
+
+/// An entry by its id alone: what else it could be says so itself.
+fn named(origin: &str) -> String {
+    safe(origin.strip_prefix("entry:").unwrap_or(origin))
 }
 
 /// What the message says that an item is.
