@@ -10,6 +10,8 @@ pub(crate) mod behind;
 mod ids;
 pub(crate) mod lines;
 mod lock;
+mod paths;
+mod records;
 mod slots;
 mod writer;
 
@@ -22,13 +24,16 @@ use std::time::Duration;
 use contexture::EntryId;
 
 use self::behind::settle;
-use self::lines::{Lines, quick_id, trimmed};
+use self::lines::{Lines, quick_id};
 pub(crate) use self::lock::Lock;
+pub(crate) use self::paths::path;
+use self::paths::{home, lock_path, stream_of};
+use self::records::FileRecords;
 use self::slots::{Slot, Slots};
 use self::writer::Writer;
 use crate::disk::{Create, Disk, DiskFile, RealDisk};
 use crate::log::{From, Log, Records};
-use crate::{Expected, Key, Kind, Listener, Notice, Record, StoreError, Stream, StreamInfo};
+use crate::{Expected, Kind, Listener, Notice, Record, StoreError, Stream, StreamInfo};
 
 /// When an append is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -430,62 +435,6 @@ impl FileLog {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         self.sync_folder(folder).map_err(failed)
     }
-}
-
-/// The records of a file, read as they are asked for.
-struct FileRecords<'l> {
-    log: &'l FileLog,
-    stream: Stream,
-    lines: Lines<Box<dyn DiskFile>>,
-}
-
-impl Iterator for FileRecords<'_> {
-    type Item = Result<Record, StoreError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let line = match self.lines.next() {
-                Ok(line) => line?,
-                Err(error) => return Some(Err(self.log.failed(&path(&self.stream), error))),
-            };
-            if trimmed(line.bytes).is_empty() {
-                continue;
-            }
-            match line.record() {
-                Ok(record) => return Some(Ok(record)),
-                Err(what) => self.log.report(&self.stream, line.offset, what),
-            }
-        }
-    }
-}
-
-/// Where the streams of a kind are, and how the names of their files end.
-fn home(kind: Kind) -> (&'static str, &'static str) {
-    match kind {
-        Kind::Session => ("sessions", "/log.jsonl"),
-        Kind::Chat => ("chats", "/history.jsonl"),
-        Kind::Memory => ("memory/agent-context", ".jsonl"),
-    }
-}
-
-/// The stream that a name in the folder of its kind stands for.
-fn stream_of(kind: Kind, name: &str) -> Option<Stream> {
-    let name = match kind {
-        Kind::Memory => name.strip_suffix(home(kind).1)?,
-        Kind::Session | Kind::Chat => name,
-    };
-    let key = Key::from_file_name(name)?;
-    Some(Stream { kind, key })
-}
-
-/// A stream's file.
-pub(crate) fn path(stream: &Stream) -> String {
-    let (folder, ending) = home(stream.kind);
-    format!("{folder}/{}{ending}", stream.key.file_name())
-}
-
-fn lock_path(path: &str) -> String {
-    format!("{}.lock", path.strip_suffix(".jsonl").unwrap_or(path))
 }
 
 fn no_entry(stream: &Stream, id: &EntryId) -> StoreError {

@@ -1,0 +1,33 @@
+//! Where a stream's file is.
+
+use crate::{Key, Kind, Stream};
+
+/// Where the streams of a kind are, and how the names of their files end.
+pub fn home(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Session => ("sessions", "/log.jsonl"),
+        Kind::Chat => ("chats", "/history.jsonl"),
+        Kind::Memory => ("memory/agent-context", ".jsonl"),
+    }
+}
+
+/// The stream that a name in the folder of its kind stands for.
+pub fn stream_of(kind: Kind, name: &str) -> Option<Stream> {
+    let name = match kind {
+        Kind::Memory => name.strip_suffix(home(kind).1)?,
+        Kind::Session | Kind::Chat => name,
+    };
+    let key = Key::from_file_name(name)?;
+    Some(Stream { kind, key })
+}
+
+/// A stream's file.
+pub fn path(stream: &Stream) -> String {
+    let (folder, ending) = home(stream.kind);
+    format!("{folder}/{}{ending}", stream.key.file_name())
+}
+
+/// The file that its writer locks.
+pub fn lock_path(path: &str) -> String {
+    format!("{}.lock", path.strip_suffix(".jsonl").unwrap_or(path))
+}
