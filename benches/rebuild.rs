@@ -28,13 +28,15 @@ fn main() {
         (32_000, Wire::OpenAi),
         (2_000_000, Wire::Anthropic),
         (32_000, Wire::Anthropic),
+        (2_000_000, Wire::Responses),
+        (32_000, Wire::Responses),
     ] {
         measure(&messages, budget, wire);
     }
 }
 
 fn measure(messages: &[Message], budget: usize, wire: Wire) {
-    let many = if wire == Wire::OpenAi {
+    let many = if wire != Wire::Anthropic {
         TURNS
     } else {
         TURNS / 8
@@ -82,7 +84,7 @@ fn measure(messages: &[Message], budget: usize, wire: Wire) {
         shown(turn.max()),
         shown(tokenising.median()),
     ));
-    let bar = if wire == Wire::OpenAi {
+    let bar = if wire != Wire::Anthropic {
         Bar::Most(3.0)
     } else {
         Bar::None

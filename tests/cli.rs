@@ -35,7 +35,7 @@ fn the_view_shows_the_budget_and_every_item() {
 
 #[test]
 fn the_digest_is_of_the_exact_bytes() {
-    for format in ["openai", "anthropic"] {
+    for format in ["openai", "anthropic", "responses"] {
         let args = [
             "build", SESSION, "--budget", "4k", "--model", "gpt-4o", "--format", format,
         ];

@@ -7,7 +7,7 @@
 
 use contexture::build::{BuildInput, compose as compose_messages};
 use contexture::import::Imported;
-use contexture::message::{anthropic, openai};
+use contexture::message::{anthropic, openai, responses};
 use contexture::prompt::{self, ComposeOptions};
 use contexture::tokens::{FileTokenizer, Tokenizer, count};
 use contexture::{ContextConfig, Entry, Message, Session, Settings, View, Wire, json};
@@ -48,7 +48,7 @@ pub fn build_input(data: &[u8]) {
     let Ok(config) = input.config_over(base) else {
         return;
     };
-    for wire in [Wire::OpenAi, Wire::Anthropic] {
+    for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Responses] {
         let settings = Settings {
             config,
             wire,
@@ -83,6 +83,7 @@ fn check_build(settings: Settings, input: BuildInput) {
     match wire {
         Wire::OpenAi => check_pairs(body["messages"].as_array().unwrap()),
         Wire::Anthropic => check_turns(body["messages"].as_array().unwrap()),
+        Wire::Responses => check_items(body["input"].as_array().unwrap()),
     }
     let receipt = built.receipt();
     let items: usize = receipt.items.iter().map(|item| item.tokens).sum();
@@ -100,6 +101,27 @@ fn check_build(settings: Settings, input: BuildInput) {
     let mut again = Session::open(settings, log).expect("the log can be read again");
     let again = again.current().expect("the log can be built again");
     assert_eq!(digest, again.digest(), "the log does not give the request");
+}
+
+/// Every result follows its call, every call is answered, and no id stands twice.
+fn check_items(items: &[Value]) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut used: Vec<&str> = Vec::new();
+    for item in items {
+        let Some(id) = item.get("call_id") else {
+            continue;
+        };
+        let id = id.as_str().expect("an id");
+        if item.get("output").is_none() {
+            assert!(!used.contains(&id), "{id} again");
+            used.push(id);
+            open.push(id);
+        } else {
+            let at = open.iter().position(|known| *known == id);
+            open.remove(at.expect("a result answers an open call"));
+        }
+    }
+    assert!(!items.is_empty() && open.is_empty(), "unanswered: {open:?}");
 }
 
 /// Every result follows its call, every call is answered: by position, because ids repeat.
@@ -167,7 +189,8 @@ pub fn entries(data: &[u8]) {
     }
 }
 
-/// A message that can be read is written so that it reads the same, and has an Anthropic form.
+/// A message that can be read is written so that it reads the same, and has its form in the other
+/// bodies.
 pub fn message(data: &[u8]) {
     let Ok(message) = json::parse(data, 1).and_then(openai::read) else {
         return;
@@ -184,11 +207,17 @@ pub fn message(data: &[u8]) {
     let head = anthropic::Head {
         model: None,
         max_tokens: 1,
+        params: None,
     };
     let mut body = Vec::new();
     anthropic::write_body(&head, &[], &[&message], &mut body);
     let body: Value = serde_json::from_slice(&body).expect("the body is JSON");
     check_turns(body["messages"].as_array().unwrap());
+
+    let mut body = Vec::new();
+    responses::write_body(&responses::Head::default(), &[], &[&message], &mut body);
+    let body: Value = serde_json::from_slice(&body).expect("the body is JSON");
+    check_items(body["input"].as_array().unwrap());
 }
 
 /// Options that can be read compose valid messages, or are refused.

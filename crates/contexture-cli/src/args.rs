@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use contexture::Wire;
 
 /// Decides what an LLM agent is told on each turn, and can explain every byte of it.
 #[derive(Debug, Parser)]
@@ -291,8 +292,22 @@ pub enum Format {
     Openai,
     /// The body of an Anthropic messages request
     Anthropic,
+    /// The body of a request to OpenAI's responses API
+    Responses,
     /// The picture
     View,
+}
+
+impl Format {
+    /// The form of the body, for those that print it.
+    pub fn wire(self) -> Option<Wire> {
+        match self {
+            Self::Openai => Some(Wire::OpenAi),
+            Self::Anthropic => Some(Wire::Anthropic),
+            Self::Responses => Some(Wire::Responses),
+            Self::Json | Self::View => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

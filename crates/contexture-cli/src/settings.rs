@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contexture::build::{BuildInput, Extract};
 use contexture::entry::RequestRecord;
 use contexture::tokens::{FileTokenizer, Tokenizer, for_model};
-use contexture::{ContextConfig, Settings, Wire};
+use contexture::{ContextConfig, Settings};
 
 use crate::args::{CompactorName, Format, Limits, Model};
 use crate::config::{self, Config};
@@ -52,10 +52,7 @@ fn with_config(
         config,
         tokenizer: tokenizer(&limits.model, model.as_deref())?,
         compactor,
-        wire: match format {
-            Some(Format::Anthropic) => Wire::Anthropic,
-            _ => Wire::OpenAi,
-        },
+        wire: format.and_then(Format::wire).unwrap_or_default(),
         model: model.map(|name| bare(&name).to_owned()),
         params: input.params.clone(),
     })

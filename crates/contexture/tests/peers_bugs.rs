@@ -10,6 +10,8 @@
 #[path = "anthropic/check.rs"]
 mod anthropic;
 mod common;
+#[path = "responses/check.rs"]
+mod responses;
 
 use common::scenario::{Scenario, tool};
 use contexture::build::{Rule, Wire};
@@ -134,7 +136,7 @@ fn reused_call_ids_go_out_unique() {
 #[test]
 fn empty_call_ids_lose_no_result() {
     let calls = ["a", "b"].map(|name| ToolCall::new("", name, "{}"));
-    for wire in [Wire::OpenAi, Wire::Anthropic] {
+    for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Responses] {
         let s = Scenario::new(2_000)
             .wire(wire)
             .user("Go")
@@ -153,6 +155,7 @@ fn empty_call_ids_lose_no_result() {
         match wire {
             Wire::OpenAi => drop(check(&s)),
             Wire::Anthropic => drop(blocks(&s)),
+            Wire::Responses => responses::check_body(s.bytes()),
         }
     }
 }
@@ -316,7 +319,7 @@ fn tool_specs_count() {
 #[test]
 fn one_malformed_call_does_not_end_the_session() {
     for arguments in ["description\": \"x\"}", "", "[]", "{\"a\": \"cut o"] {
-        for wire in [Wire::OpenAi, Wire::Anthropic] {
+        for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Responses] {
             let s = Scenario::new(2_000)
                 .wire(wire)
                 .user("Go")
@@ -327,6 +330,7 @@ fn one_malformed_call_does_not_end_the_session() {
             match wire {
                 Wire::OpenAi => drop(check(&s)),
                 Wire::Anthropic => drop(blocks(&s)),
+                Wire::Responses => responses::check_body(s.bytes()),
             }
             // What the model wrote is still there to be read.
             let call = &s.messages()[1].tool_calls[0];
@@ -387,7 +391,7 @@ fn a_summary_says_that_it_is_a_record() {
 /// range.
 #[test]
 fn a_history_of_nothing_is_no_crash() {
-    for wire in [Wire::OpenAi, Wire::Anthropic] {
+    for wire in [Wire::OpenAi, Wire::Anthropic, Wire::Responses] {
         let s = Scenario::new(200)
             .wire(wire)
             .system("You are terse.")

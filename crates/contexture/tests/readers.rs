@@ -161,6 +161,26 @@ fn a_chat_request() {
     assert_eq!(params, ["stream", "temperature"]);
 }
 
+/// Whether a tool failed is for those forms that can say it.
+#[test]
+fn a_failure_stays_in_the_log() {
+    let result =
+        json!({"role": "tool", "content": "no", "tool_call_id": "a", "isError": true, "mine": 1});
+    let message = openai::read(result.clone()).unwrap();
+    assert!(message.failed());
+    assert_eq!(serde_json::to_value(&message).unwrap(), result);
+    let sent = json!({"role": "tool", "content": "no", "tool_call_id": "a", "mine": 1});
+    let mut wire = Vec::new();
+    openai::write(&message, &mut wire);
+    assert_eq!(serde_json::from_slice::<Value>(&wire).unwrap(), sent);
+    assert_eq!(openai::shown(&message), sent);
+
+    let said = json!({"role": "user", "content": "no", "isError": true});
+    let message = openai::read(said.clone()).unwrap();
+    assert!(!message.failed());
+    assert_eq!(openai::shown(&message), said);
+}
+
 // What is wrong, and where.
 
 #[test]

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use contexture::{Message, Wire};
+use contexture::Message;
 use contexture_store::Key;
 
 use super::point::{Point, recorded};
@@ -34,18 +34,14 @@ pub fn inspect(options: &Inspect, json: bool, dir: Option<&Path>) -> Result<(), 
         .format
         .unwrap_or(if json { Format::Json } else { Format::View });
     let mut settings = point.settings(&options.limits, &config)?;
-    match format {
-        Format::Openai => settings.wire = Wire::OpenAi,
-        Format::Anthropic => settings.wire = Wire::Anthropic,
-        Format::Json | Format::View => {}
-    }
+    settings.wire = format.wire().unwrap_or(settings.wire);
     let title = match &options.at {
         Some(_) => format!("{key} at {}", point.id),
         None => key.to_string(),
     };
     point.request(settings, |built| match format {
         Format::Json => print_json(&to_value(built.to_result())?),
-        Format::Openai | Format::Anthropic => print(built.body()),
+        Format::Openai | Format::Anthropic | Format::Responses => print(built.body()),
         Format::View => {
             let messages: Vec<&Message> = built.messages().collect();
             let shown = Shown {

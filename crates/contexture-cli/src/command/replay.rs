@@ -37,7 +37,7 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
         }
         written = match format {
             Format::Json => to_value(step).and_then(|v| Ok(writeln!(out, "{v}")?)),
-            Format::Openai | Format::Anthropic => out
+            Format::Openai | Format::Anthropic | Format::Responses => out
                 .write_all(built.body())
                 .and_then(|()| out.write_all(b"\n"))
                 .map_err(CliError::from),
@@ -176,11 +176,8 @@ impl Replayed {
                 _ => None,
             });
         let mut settings = of_session(&options.limits, record, &config::load(dir)?)?;
-        match options.format {
-            Some(Format::Openai) => settings.wire = contexture::Wire::OpenAi,
-            Some(Format::Anthropic) => settings.wire = contexture::Wire::Anthropic,
-            _ => {}
-        }
+        let wire = options.format.and_then(Format::wire);
+        settings.wire = wire.unwrap_or(settings.wire);
         let entries = view.log().iter().map(|entry| entry.as_ref().clone());
         let place = PathBuf::from(format!("session `{key}`"));
         Ok(Self {

@@ -21,7 +21,7 @@ pub fn update(options: &Build, json: bool, dir: Option<&Path>) -> Result<(), Cli
         Some(Format::Json) => return print_json(&to_value(result)?),
         None if json => return print_json(&to_value(result)?),
         None | Some(Format::View) => {}
-        Some(Format::Openai | Format::Anthropic) => {
+        Some(Format::Openai | Format::Anthropic | Format::Responses) => {
             return Err(CliError::Usage {
                 what: "an update has no body".to_owned(),
                 hint: "use --json, or `ctx build` for the request".to_owned(),

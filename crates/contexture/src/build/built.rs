@@ -76,7 +76,7 @@ impl<'a> Built<'a> {
         self.session.head.model.as_deref()
     }
 
-    /// The parameters that go out as they came.
+    /// The parameters as they were given.
     pub fn params(&self) -> &'a Map<String, Value> {
         &self.session.head.params
     }

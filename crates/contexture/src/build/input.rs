@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{ContextConfig, Turn};
 use crate::json::{self, kind, object};
-use crate::message::openai;
+use crate::message::{openai, params};
 use crate::prompt::{Section, Stability};
 use crate::{ContextError, Entry, Message};
 
@@ -19,44 +19,12 @@ pub struct BuildInput {
     pub config: Map<String, Value>,
     /// The model that the input names.
     pub model: Option<String>,
-    /// Parameters of a chat request, which go out as they came.
+    /// Parameters of a chat request.
     pub params: Map<String, Value>,
 }
 
 /// Spec 002's `ContextUpdateRequest`.
 pub type UpdateRequest = BuildInput;
-
-/// Parameters of OpenAI's chat request that are passed through. A list, because what else stands
-/// beside `messages` in a transcript would make a provider refuse the request.
-const PARAMS: [&str; 27] = [
-    "frequency_penalty",
-    "logit_bias",
-    "logprobs",
-    "max_completion_tokens",
-    "max_tokens",
-    "metadata",
-    "modalities",
-    "n",
-    "parallel_tool_calls",
-    "prediction",
-    "presence_penalty",
-    "prompt_cache_key",
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "seed",
-    "service_tier",
-    "stop",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "tool_choice",
-    "top_logprobs",
-    "top_p",
-    "user",
-    "verbosity",
-];
 
 /// The fields of an input object.
 const FIELDS: [&str; 12] = [
@@ -234,7 +202,7 @@ impl BuildInput {
             input.turn.tools = Some(tools);
         }
         input.model = take_text(&mut map, "model")?;
-        for key in PARAMS {
+        for key in params::chat() {
             if let Some(value) = map.shift_remove(key) {
                 input.params.insert(key.to_owned(), value);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::message::{anthropic, openai};
+use crate::message::{anthropic, openai, responses};
 use crate::tokens::{Tokenizer, count};
 use crate::{Entry, Message, Payload, Role, Wire};
 
@@ -72,7 +72,7 @@ pub(crate) struct Piece {
     pub tokens: usize,
     /// What it adds to the body, separator included; a bound where the form merges messages.
     pub bytes: usize,
-    /// Its form on the wire, where that does not depend on its neighbours.
+    /// Its form on the wire, where that does not depend on its neighbours, or almost never does.
     pub wire: Vec<u8>,
 }
 
@@ -177,13 +177,23 @@ impl Pricing {
     pub(crate) fn priced(&self, message: Shown) -> Arc<Piece> {
         let tokens = count::message(self.tokenizer.as_ref(), &message);
         let mut wire = Vec::new();
+        if self.wire != Wire::Anthropic {
+            // Room for the frame and a few escapes: a text rarely has to move as it is written.
+            let text = message.text().len();
+            wire.reserve(text + text / 16 + 128);
+        }
         let bytes = match self.wire {
             Wire::OpenAi => {
-                // Room for the frame and a few escapes: a text rarely has to move as it is written.
-                let text = message.text().len();
-                wire.reserve(text + text / 16 + 128);
                 openai::write(&message, &mut wire);
                 wire.len() + 1
+            }
+            Wire::Responses => {
+                responses::write_alone(&message, &mut wire);
+                match Kind::of(&message) {
+                    // Its ids may be others in the body.
+                    Kind::Call | Kind::Result => responses::size_bound(&message),
+                    _ => wire.len() + 1,
+                }
             }
             Wire::Anthropic => anthropic::size_bound(&message),
         };

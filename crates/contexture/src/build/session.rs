@@ -32,7 +32,8 @@ pub struct Settings {
     pub wire: Wire,
     /// The model that the body names.
     pub model: Option<String>,
-    /// Parameters of a chat request that go out as they are.
+    /// Parameters of the request. In a chat body all go out as they are; in others, those that the
+    /// form has a place for, which may be under another name.
     pub params: Map<String, Value>,
 }
 
@@ -152,7 +153,7 @@ impl Session {
             max_input_tokens: Some(self.settings.config.max_input_tokens),
             wire: Some(wire).filter(|wire| *wire != Wire::default()),
             params: Some(self.head.params.clone()).filter(|params| !params.is_empty()),
-            max_tokens: (wire == Wire::Anthropic).then_some(self.head.max_tokens),
+            max_tokens: (wire == Wire::Anthropic).then(|| self.head.anthropic().max_tokens()),
             ..RequestRecord::default()
         }
     }

@@ -186,7 +186,7 @@ pub struct RequestRecord {
     /// The form in which it went out; absent means OpenAI's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// Parameters that went out as they were.
+    /// The parameters as they were given; which of them went out, the form decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Map<String, Value>>,
     /// How long the answer might be, where the form says so.

@@ -35,6 +35,7 @@ pub fn anthropic(view: &View) -> Result<Value, ContextError> {
     let head = form::Head {
         model: None,
         max_tokens: 0,
+        params: None,
     };
     let mut bytes = Vec::new();
     form::write_body(&head, whole.tools(), &messages, &mut bytes);

@@ -78,11 +78,16 @@ pub(super) fn extend(message: &mut Message, content: Content, calls: Vec<ToolCal
     message.tool_calls.extend(calls);
 }
 
-/// What a tool gave back says something, if only an empty text.
-pub(super) fn answer(content: Content) -> Content {
-    match content {
-        Content::Null => Content::Text(String::new()),
-        content => content,
+/// What a tool gave back, and whether it failed. It says something, if only an empty text.
+pub(super) fn result(id: String, content: Content, failed: Option<bool>) -> Message {
+    let failed = failed.map(|failed| ("isError".to_owned(), failed.into()));
+    Message {
+        content: match content {
+            Content::Null => Content::Text(String::new()),
+            content => content,
+        },
+        extra: failed.into_iter().collect(),
+        ..Message::tool_result(id, "")
     }
 }
 

@@ -1,13 +1,23 @@
 //! The canonical message and its wire forms.
 //!
 //! The canonical form is OpenAI's chat message, so that existing transcripts work as they are;
-//! [`openai`] reads and writes it, [`anthropic`] writes Anthropic's form of the same conversation.
+//! [`openai`] reads and writes it, [`anthropic`] and [`responses`] write the same conversation in
+//! Anthropic's form and in that of OpenAI's responses API.
 
 pub mod anthropic;
+mod data_url;
+mod names;
 pub mod openai;
+mod pairs;
+pub(crate) mod params;
 mod part;
+pub mod responses;
 mod role;
+mod size;
 mod tool_call;
+mod tool_choice;
+mod tool_spec;
+mod words;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -25,7 +35,12 @@ pub enum Wire {
     OpenAi,
     /// Anthropic's messages body.
     Anthropic,
+    /// The body of OpenAI's responses API.
+    Responses,
 }
+
+/// The fields of a tool's result that say whether it failed. The chat form does not know them.
+const FAILED: [&str; 2] = ["is_error", "isError"];
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +61,7 @@ pub struct Message {
     pub include_in_context: bool,
     /// Whether the message must be in every later request, verbatim; never sent.
     pub pin: bool,
-    /// Fields we do not know: kept, and passed through.
+    /// Fields we do not know: kept, and passed through. And, of a tool's result, `isError`.
     pub extra: Map<String, Value>,
 }
 
@@ -160,6 +175,12 @@ impl Message {
             Content::Text(text) => vec![Part::text_part(text.clone())],
             Content::Parts(parts) => parts.clone(),
         }
+    }
+
+    /// Whether it is the result of a tool that failed: `is_error` or `isError` says so.
+    pub fn failed(&self) -> bool {
+        let says = |key: &str| self.extra.get(key).is_some_and(|failed| failed == true);
+        self.role == Role::Tool && FAILED.into_iter().any(says)
     }
 
     /// Whether there is nothing in it that a model could read or act on.

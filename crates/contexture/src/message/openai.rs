@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Content, Message, Part, Role, ToolCall};
+use super::{Content, FAILED, Message, Part, Role, ToolCall};
 use crate::ContextError;
 use crate::json::{kind, object};
 
@@ -309,8 +309,11 @@ impl Serialize for Written<'_> {
                 map.serialize_entry("pin", &true)?;
             }
         }
+        let ours = |key: &str| *role == Role::Tool && FAILED.contains(&key);
         for (key, value) in extra {
-            map.serialize_entry(key, value)?;
+            if self.form == Form::Log || !ours(key) {
+                map.serialize_entry(key, value)?;
+            }
         }
         map.end()
     }

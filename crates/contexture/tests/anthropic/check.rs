@@ -10,15 +10,7 @@ pub fn check_body(bytes: &[u8]) {
     let value: Value = serde_json::from_slice(bytes).unwrap();
     assert_eq!(value.to_string().len(), bytes.len(), "not compact");
     let body = value.as_object().unwrap();
-    let order = ["model", "max_tokens", "tools", "system", "messages"];
-    let keys: Vec<_> = body.keys().map(String::as_str).collect();
-    assert_eq!(
-        keys,
-        order
-            .into_iter()
-            .filter(|k| body.contains_key(*k))
-            .collect::<Vec<_>>()
-    );
+    check_order(body);
 
     let mut marks = check_tools(body);
     if let Some(system) = body.get("system") {
@@ -31,6 +23,35 @@ pub fn check_body(bytes: &[u8]) {
     }
     marks += check_turns(body["messages"].as_array().unwrap());
     assert!(marks <= 4, "{marks} marks");
+}
+
+/// What changes least comes first; parameters stand behind the length of the answer.
+fn check_order(body: &Map<String, Value>) {
+    const FRAME: [&str; 5] = ["model", "max_tokens", "tools", "system", "messages"];
+    const PARAMS: [&str; 12] = [
+        "container",
+        "inference_geo",
+        "metadata",
+        "output_config",
+        "service_tier",
+        "stop_sequences",
+        "stream",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "top_k",
+        "top_p",
+    ];
+    let there = |keys: &[&'static str]| -> Vec<&str> {
+        let keys = keys.iter().copied();
+        keys.filter(|key| body.contains_key(*key)).collect()
+    };
+    let keys: Vec<_> = body.keys().map(String::as_str).collect();
+    let (params, frame): (Vec<_>, Vec<_>) =
+        keys.iter().copied().partition(|key| PARAMS.contains(key));
+    assert_eq!(frame, there(&FRAME));
+    let before = there(&FRAME[..2]).len();
+    assert_eq!(keys[before..before + params.len()], params);
 }
 
 fn check_tools(body: &Map<String, Value>) -> usize {
@@ -110,6 +131,10 @@ fn check_block(block: &Value) -> usize {
             assert!(block["input"].is_object(), "{block}");
         }
         "tool_result" => match block.get("content") {
+            _ if block.get("is_error").is_some() => {
+                assert_eq!(block["is_error"], true);
+                assert!(!blank(&block["content"]), "{block}");
+            }
             None => assert!(!mark(block)),
             Some(Value::Array(inner)) => {
                 assert!(inner.iter().any(|b| b["type"] != "text"), "{block}");

@@ -395,3 +395,31 @@ fn unpaired() {
           "late" *
     "#);
 }
+
+/// A failure must say something, and in words alone.
+#[test]
+fn failures() {
+    let picture = json!([{"type": "image_url", "image_url": {"url": "https://e.example/b.png"}}]);
+    let results = [
+        json!({"role": "tool", "tool_call_id": "a", "content": "no such file", "is_error": true}),
+        json!({"role": "tool", "tool_call_id": "b", "content": " ", "isError": true}),
+        json!({"role": "tool", "tool_call_id": "c", "content": picture, "isError": true}),
+        json!({"role": "tool", "tool_call_id": "d", "content": "fine", "isError": false}),
+    ];
+    let mut messages = vec![
+        Message::user("go"),
+        Message::calls(["a", "b", "c", "d"].map(call)),
+    ];
+    messages.extend(results.into_iter().map(message));
+    assert_snapshot!(shown(&messages), @r#"
+    user: "go" *
+    assistant: read(a) {}
+               read(b) {}
+               read(c) {}
+               read(d) {}
+    user: tool_result(a) failed "no such file"
+          tool_result(b) failed "[the tool failed and gave nothing back]"
+          tool_result(c) [image {"type":"url","url":"https://e.example/b.png"}]
+          tool_result(d) "fine" *
+    "#);
+}

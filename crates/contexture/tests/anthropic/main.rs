@@ -4,6 +4,7 @@
 
 mod check;
 mod conversations;
+mod params;
 mod properties;
 mod shape;
 mod tools;
@@ -15,6 +16,7 @@ use serde_json::Value;
 const HEAD: Head<'_> = Head {
     model: Some("claude-opus-4-5"),
     max_tokens: 4096,
+    params: None,
 };
 
 fn body(tools: &[Value], messages: &[Message]) -> Vec<u8> {

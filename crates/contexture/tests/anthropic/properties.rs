@@ -112,6 +112,8 @@ fn group() -> impl Strategy<Value = Item> {
                 let mut result = Message::tool_result(id, format!("n={number}"));
                 if !told {
                     result.content = content.clone();
+                    let failed = at % 2 == 0;
+                    result.extra.insert("isError".to_owned(), failed.into());
                 }
                 results.push(result);
             }

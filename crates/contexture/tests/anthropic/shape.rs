@@ -37,13 +37,18 @@ fn line(block: &Value) -> String {
         ),
         "tool_result" => {
             let id = block["tool_use_id"].as_str().unwrap();
+            let failed = if block["is_error"] == true {
+                "failed "
+            } else {
+                ""
+            };
             match block.get("content") {
                 None => format!("tool_result({id})"),
                 Some(Value::Array(blocks)) => {
                     let inner: Vec<_> = blocks.iter().map(line).collect();
                     format!("tool_result({id}) [{}]", inner.join(", "))
                 }
-                Some(text) => format!("tool_result({id}) {text}"),
+                Some(text) => format!("tool_result({id}) {failed}{text}"),
             }
         }
         "document" => format!("document {} {}", block["title"], block["source"]),

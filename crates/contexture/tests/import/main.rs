@@ -15,6 +15,8 @@ mod folds;
 mod lossless;
 mod places;
 mod requests;
+#[path = "../responses/check.rs"]
+mod responses;
 mod shape;
 mod shapes;
 mod transcripts;

@@ -152,7 +152,7 @@ fn helpers_and_paths_that_were_left_are_in_the_log() {
 
 #[test]
 fn results_say_whether_they_failed() {
-    let failed = |name: &str, id: &str| meta(entry(&read(name), id))["isError"].clone();
+    let failed = |name: &str, id: &str| message(entry(&read(name), id)).extra["isError"].clone();
     assert_eq!(
         failed("claude-code-2.1", "304c79fc-d656-401f-b629-0b4d8634c61c"),
         true
@@ -166,7 +166,7 @@ fn results_say_whether_they_failed() {
     let result = imported.entries.iter().find(|e| {
         matches!(&e.payload, Payload::Message { message } if message.tool_call_id.as_deref() == Some("call_l"))
     });
-    assert_eq!(meta(result.unwrap())["isError"], true);
+    assert!(message(result.unwrap()).failed());
 }
 
 #[test]

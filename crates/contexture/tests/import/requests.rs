@@ -1,17 +1,18 @@
-//! A request can be built of every import, for both wires.
+//! A request can be built of every import, for every wire.
 
 use contexture::build::Wire;
 use contexture::import::Imported;
 use contexture::{Entry, Session, Settings, Turn};
 use serde_json::Value;
 
-use crate::{FIXTURES, check, common, read};
+use crate::{FIXTURES, check, common, read, responses};
 
 #[test]
 fn every_import_makes_valid_requests() {
     for (name, _) in FIXTURES {
         check_chat(name, read(name).entries);
         check_anthropic(read(name).entries);
+        check_responses(read(name).entries);
     }
 }
 
@@ -23,7 +24,8 @@ fn so_does_every_beginning_of_one() {
             end += line.len();
             let imported = Imported::read(&text.as_bytes()[..end]).unwrap();
             check_chat(name, imported.entries.clone());
-            check_anthropic(imported.entries);
+            check_anthropic(imported.entries.clone());
+            check_responses(imported.entries);
         }
     }
 }
@@ -48,6 +50,11 @@ pub fn check_chat(name: &str, entries: Vec<Entry>) {
 #[track_caller]
 pub fn check_anthropic(entries: Vec<Entry>) {
     check::check_body(&request(entries, Wire::Anthropic));
+}
+
+#[track_caller]
+fn check_responses(entries: Vec<Entry>) {
+    responses::check_body(&request(entries, Wire::Responses));
 }
 
 fn request(entries: Vec<Entry>, wire: Wire) -> Vec<u8> {

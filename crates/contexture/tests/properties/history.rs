@@ -237,6 +237,11 @@ fn part() -> impl Strategy<Value = Part> {
             signature,
             extra: Map::new(),
         }),
+        1 => (text(), select(vec!["rs_1", "rs_2", "else"])).prop_map(move |(thinking, id)| Part::Thinking {
+            thinking,
+            signature: None,
+            extra: map(json!({"id": id, "encrypted_content": "AAAA", "summary": []})),
+        }),
         1 => select(vec!["data:image/png;base64,AAAA", "https://e.example/a.png", "nowhere"])
             .prop_map(move |url| Part::Image { image_url: map(json!({"url": url, "detail": "low"})), extra: Map::new() }),
         1 => Just(Part::File { file: map(json!({"file_id": "f1", "filename": "a.pdf"})), extra: Map::new() }),
@@ -480,9 +485,13 @@ pub fn how() -> impl Strategy<Value = How> {
         config,
         any::<bool>(),
         weighted(0.25, Just(())),
-        weighted(0.25, Just(())),
+        prop_oneof![
+            2 => Just(Wire::OpenAi),
+            1 => Just(Wire::Anthropic),
+            1 => Just(Wire::Responses),
+        ],
     )
-        .prop_map(|(config, compactor, estimate, anthropic)| {
+        .prop_map(|(config, compactor, estimate, wire)| {
             let (max_input_tokens, messages, bytes, reserved, off, (trigger, target)) = config;
             How {
                 config: ContextConfig {
@@ -496,10 +505,7 @@ pub fn how() -> impl Strategy<Value = How> {
                 },
                 compactor,
                 exact: estimate.is_none(),
-                wire: match anthropic {
-                    Some(()) => Wire::Anthropic,
-                    None => Wire::OpenAi,
-                },
+                wire,
             }
         })
 }

@@ -14,6 +14,8 @@ mod diffs;
 mod exports;
 mod history;
 mod promises;
+#[path = "../responses/check.rs"]
+mod responses;
 
 use contexture::build::{BuildInput, Session, Turn, Wire};
 use contexture::entry::{RequestRecord, Target};

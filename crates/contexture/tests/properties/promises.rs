@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::history::{How, TurnSeed};
-use crate::{anthropic, common};
+use crate::{anthropic, common, responses};
 
 /// A request, taken out of its session.
 #[derive(Clone)]
@@ -61,6 +61,7 @@ pub fn check_request(
             common::check_pairs("story", body["messages"].as_array().unwrap());
         }
         Wire::Anthropic => anthropic::check_body(&request.body),
+        Wire::Responses => responses::check_body(&request.body),
     }
     check_account(how, view, request);
     check_pins(view, request);

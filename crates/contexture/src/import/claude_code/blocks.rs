@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use crate::import::Object;
 use crate::import::fields::{put_back, take_text};
-use crate::import::parts::{self, Said, answer, take_content};
+use crate::import::parts::{self, Said, take_content};
 use crate::{Content, Message, Part, ToolCall};
 
-/// What a user's line says: results of tools, each with whether it failed, and the rest around them.
-pub(super) fn user_pieces(blocks: Vec<Value>) -> (Vec<(Message, Option<bool>)>, Object) {
+/// What a user's line says: results of tools, and the rest around them.
+pub(super) fn user_pieces(blocks: Vec<Value>) -> (Vec<Message>, Object) {
     let mut pieces = Vec::new();
     let mut said = Said::default();
     for (n, value) in blocks.into_iter().enumerate() {
@@ -21,14 +21,7 @@ pub(super) fn user_pieces(blocks: Vec<Value>) -> (Vec<(Message, Option<bool>)>, 
                     result.shift_remove("is_error");
                 }
                 let (content, _) = take_content(&mut result, "content", shown);
-                let content = answer(content);
-                pieces.push((
-                    Message {
-                        content,
-                        ..Message::tool_result(id, "")
-                    },
-                    failed,
-                ));
+                pieces.push(parts::result(id, content, failed));
                 put_back(&mut said.rest, &n.to_string(), result);
             }
             other => said.take(n, other, shown),
@@ -36,21 +29,18 @@ pub(super) fn user_pieces(blocks: Vec<Value>) -> (Vec<(Message, Option<bool>)>, 
     }
     flush(&mut said, &mut pieces);
     if pieces.is_empty() {
-        pieces.push((silence(), None));
+        pieces.push(silence());
     }
     (pieces, said.rest)
 }
 
-fn flush(said: &mut Said, pieces: &mut Vec<(Message, Option<bool>)>) {
+fn flush(said: &mut Said, pieces: &mut Vec<Message>) {
     let content = said.content();
     if content != Content::Null {
-        pieces.push((
-            Message {
-                content,
-                ..Message::user("")
-            },
-            None,
-        ));
+        pieces.push(Message {
+            content,
+            ..Message::user("")
+        });
     }
 }
 

@@ -194,16 +194,16 @@ impl Reader {
                 put_back(&mut inner, "content", rest);
                 pieces
             }
-            Some(Value::String(text)) => vec![(Message::user(text), None)],
+            Some(Value::String(text)) => vec![Message::user(text)],
             other => {
                 if let Some(other) = other {
                     inner.insert("content".to_owned(), other);
                 }
-                vec![(silence(), None)]
+                vec![silence()]
             }
         };
         // What a tool gave back is no user's for us.
-        if pieces.first().is_some_and(|(m, _)| m.role == Role::User) {
+        if pieces.first().is_some_and(|m| m.role == Role::User) {
             inner.shift_remove("role");
         }
         put_back(&mut line, "message", inner);
@@ -211,7 +211,7 @@ impl Reader {
         let (kind, timestamp, aside) = (place.kind.clone(), place.timestamp.clone(), place.aside);
         let mut first = Some((place, line));
         let mut last = self.log.tip();
-        for (message, failed) in pieces {
+        for message in pieces {
             let mut draft = Draft::message(kind.clone(), message);
             if let Some((place, line)) = first.take() {
                 draft = place.put(draft);
@@ -220,9 +220,6 @@ impl Reader {
                 draft.timestamp.clone_from(&timestamp);
                 draft.parent = Parent::At(last);
                 draft.aside = aside;
-            }
-            if let Some(failed) = failed {
-                draft.meta.insert("isError".to_owned(), failed.into());
             }
             last = self.log.add(draft);
         }

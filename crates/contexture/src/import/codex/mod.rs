@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fields::{put_back, take_object, take_text, take_time};
 use super::log::{Draft, Log};
-use super::parts::{answer, extend, take_content};
+use super::parts::{extend, result, take_content};
 use super::{Imported, Lines, Object, Source};
 use crate::{Content, Message, Payload, Role, ToolCall};
 use items::{Item, block, call, thought};
@@ -229,17 +229,7 @@ impl Reader {
             }
             None => (take_content(&mut item.item, "output", block).0, None),
         };
-        let content = answer(content);
-        let mut draft = Draft::message(
-            item.kind(),
-            Message {
-                content,
-                ..Message::tool_result(id, "")
-            },
-        );
-        if let Some(failed) = failed {
-            draft.meta.insert("isError".to_owned(), failed.into());
-        }
+        let draft = Draft::message(item.kind(), result(id, content, failed));
         self.add(item, draft);
     }
 

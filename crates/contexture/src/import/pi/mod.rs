@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::fields::{flag, put_back, take_object, take_text, take_time, take_words};
 use super::log::{Draft, Log, Parent, compaction};
-use super::parts::{answer, take_content};
+use super::parts::{result, take_content};
 use super::{Imported, Lines, Object, Source};
 use crate::entry::BranchSummary;
 use crate::{Message, Payload, Role};
@@ -207,23 +207,15 @@ impl Reader {
         self.put(draft, message, line);
     }
 
-    fn result(&mut self, mut draft: Draft, mut line: Object, mut inner: Object) {
+    fn result(&mut self, draft: Draft, mut line: Object, mut inner: Object) {
         let id = take_text(&mut inner, "toolCallId").unwrap_or_default();
         let (content, _) = take_content(&mut inner, "content", block(false));
-        if let Some(failed) = inner.get("isError").and_then(Value::as_bool) {
+        let failed = inner.get("isError").and_then(Value::as_bool);
+        if failed.is_some() {
             inner.shift_remove("isError");
-            draft.meta.insert("isError".to_owned(), failed.into());
         }
         put_back(&mut line, "message", inner);
-        let content = answer(content);
-        self.put(
-            draft,
-            Message {
-                content,
-                ..Message::tool_result(id, "")
-            },
-            line,
-        );
+        self.put(draft, result(id, content, failed), line);
     }
 
     fn model(&mut self, draft: Draft, mut line: Object) {

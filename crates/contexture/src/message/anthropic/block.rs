@@ -3,6 +3,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::message::words::{is_blank, is_blank_char};
+
 /// One block of a turn, as it is sent.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -34,6 +36,8 @@ pub(super) enum Block<'a> {
         tool_use_id: String,
         #[serde(skip_serializing_if = "Answer::is_empty")]
         content: Answer<'a>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
     },
 }
 
@@ -135,13 +139,4 @@ impl<T> From<T> for Marked<T> {
             cache_control: None,
         }
     }
-}
-
-pub(super) fn is_blank(text: &str) -> bool {
-    text.chars().all(is_blank_char)
-}
-
-/// Whether the API strips it: white space, and the four separators that Python counts to it.
-fn is_blank_char(c: char) -> bool {
-    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }

@@ -1,11 +1,8 @@
 //! What a message says, as blocks.
 
-use std::borrow::Cow;
-
-use serde_json::{Map, Value};
-
-use super::block::{Answer, Block, Source, is_blank};
-use super::data_url::DataUrl;
+use super::block::{Answer, Block, Source};
+use crate::message::data_url::{DataUrl, Picture};
+use crate::message::words::{ORPHAN, flat, is_blank, is_redacted, label, speaker, string, words};
 use crate::message::{Content, Message, Part, Role};
 use crate::text::unclosed;
 
@@ -15,12 +12,6 @@ const NOTE: (&str, &str) = ("<system-note>\n", "\n</system-note>");
 
 /// The tag of [`NOTE`].
 const NOTE_TAG: &str = "system-note";
-
-/// Before what a tool gave back when its call is not in the conversation.
-const ORPHAN: &str = "[tool result without its call]";
-
-/// The longest piece of a name or a type that is shown.
-const SHOWN_MAX: usize = 100;
 
 /// What a user or an assistant says; calls are not in it.
 pub(super) fn said(message: &Message) -> Vec<Block<'_>> {
@@ -55,8 +46,25 @@ pub(super) fn note(message: &Message) -> Option<Block<'_>> {
     }
 }
 
+/// What stands for the content of a failure that has none: the API takes no such failure.
+const FAILED: &str = "[the tool failed and gave nothing back]";
+
+/// The result of the call `tool_use_id`.
+pub(super) fn result(message: &Message, tool_use_id: String) -> Block<'_> {
+    let content = match answer(message) {
+        Answer::Empty if message.failed() => Answer::Text(FAILED.into()),
+        content => content,
+    };
+    Block::ToolResult {
+        tool_use_id,
+        // Nor does it take a failure with more than text; what is to be seen weighs more.
+        is_error: message.failed() && !matches!(content, Answer::Blocks(_)),
+        content,
+    }
+}
+
 /// What a tool gave back. A tool's `name` is its call's and stands there.
-pub(super) fn answer(message: &Message) -> Answer<'_> {
+fn answer(message: &Message) -> Answer<'_> {
     let blocks = shown(message);
     if !blocks
         .iter()
@@ -80,6 +88,11 @@ pub(super) fn orphan(message: &Message) -> Vec<Block<'_>> {
     Block::text(ORPHAN).into_iter().chain(blocks).collect()
 }
 
+/// The part in words.
+fn said_in(part: &Part) -> Option<Block<'_>> {
+    Block::text(words(part)?)
+}
+
 /// The content, thinking aside.
 fn shown(message: &Message) -> Vec<Block<'_>> {
     match &message.content {
@@ -88,27 +101,10 @@ fn shown(message: &Message) -> Vec<Block<'_>> {
         Content::Parts(parts) => parts
             .iter()
             .filter_map(|part| match message.role {
-                Role::User | Role::Tool => media(part).or_else(|| words(part)),
-                Role::System | Role::Developer | Role::Assistant => words(part),
+                Role::User | Role::Tool => media(part).or_else(|| said_in(part)),
+                Role::System | Role::Developer | Role::Assistant => said_in(part),
             })
             .collect(),
-    }
-}
-
-/// All of the content as one text.
-fn flat(message: &Message) -> Cow<'_, str> {
-    match &message.content {
-        Content::Parts(parts) if parts.iter().any(|part| part.text().is_none()) => {
-            let texts = parts
-                .iter()
-                .filter_map(words)
-                .filter_map(|block| match block {
-                    Block::Text { text } => Some(text),
-                    _ => None,
-                });
-            texts.collect::<Vec<_>>().join("\n").into()
-        }
-        _ => message.text(),
     }
 }
 
@@ -143,20 +139,16 @@ fn thought(part: &Part) -> Option<Block<'_>> {
 
 /// Puts the speaker's name before the first text.
 fn sign(message: &Message, blocks: &mut Vec<Block<'_>>) {
-    let Some(name) = message.name.as_deref().filter(|name| !is_blank(name)) else {
+    let Some(speaker) = speaker(message) else {
         return;
     };
-    // Nothing in a name may look like the end of it, or like another line.
-    let name = label(name).replace(|c: char| c.is_whitespace() || matches!(c, '[' | ']'), "_");
     let first = blocks.iter_mut().find_map(|block| match block {
         Block::Text { text } => Some(text),
         _ => None,
     });
     match first {
-        Some(text) => *text = format!("[{name}]: {text}").into(),
-        None => blocks
-            .splice(0..0, Block::text(format!("[{name}]:")))
-            .for_each(drop),
+        Some(text) => *text = format!("{speaker} {text}").into(),
+        None => blocks.splice(0..0, Block::text(speaker)).for_each(drop),
     }
 }
 
@@ -164,8 +156,10 @@ fn sign(message: &Message, blocks: &mut Vec<Block<'_>>) {
 fn media(part: &Part) -> Option<Block<'_>> {
     match part {
         Part::Image { image_url, .. } => {
-            let url = string(image_url, "url")?;
-            let source = image(url)?;
+            let source = match Picture::at(string(image_url, "url")?)? {
+                Picture::Url(url) => Source::Url { url },
+                Picture::Data { media_type, data } => Source::Base64 { media_type, data },
+            };
             Some(Block::Image { source })
         }
         Part::File { file, .. } => {
@@ -180,22 +174,6 @@ fn media(part: &Part) -> Option<Block<'_>> {
     }
 }
 
-fn image(url: &str) -> Option<Source<'_>> {
-    let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
-    if lower.starts_with("http://") || lower.starts_with("https://") {
-        return Some(Source::Url { url });
-    }
-    let DataUrl { media, data } = DataUrl::parse(url)?;
-    let media_type = match media.as_str() {
-        "image/jpeg" | "image/jpg" => "image/jpeg",
-        "image/png" => "image/png",
-        "image/gif" => "image/gif",
-        "image/webp" => "image/webp",
-        _ => return None,
-    };
-    Some(Source::Base64 { media_type, data })
-}
-
 fn document(url: &str) -> Option<Source<'_>> {
     let file = DataUrl::parse(url)?;
     if file.media.starts_with("text/") {
@@ -206,55 +184,6 @@ fn document(url: &str) -> Option<Source<'_>> {
     let media_type = "application/pdf";
     let data = file.data;
     (file.media == media_type).then_some(Source::Base64 { media_type, data })
-}
-
-/// The part in words: its text, or what is left out.
-fn words(part: &Part) -> Option<Block<'_>> {
-    match part {
-        Part::Text { text, .. } => Block::text(text),
-        Part::Image { image_url, .. } => {
-            Block::text(match string(image_url, "url").and_then(image) {
-                Some(_) => "[image left out: only a user turn can show one]",
-                None => "[image left out: unsupported address]",
-            })
-        }
-        Part::File { file, .. } => {
-            let name = ["filename", "file_id"]
-                .iter()
-                .find_map(|key| string(file, key))
-                .map_or("unnamed".into(), label);
-            Block::text(format!("[file left out: {name}]"))
-        }
-        Part::Thinking { .. } => None,
-        Part::Other(map) if is_redacted(map) => None,
-        // A refusal is what an assistant said in place of a text.
-        Part::Other(map) => match ["text", "refusal"]
-            .iter()
-            .find_map(|key| map.get(*key)?.as_str())
-        {
-            Some(text) => Block::text(text),
-            None => {
-                let tag = string(map, "type").map_or("unknown".into(), label);
-                Block::text(format!("[part of type {tag} left out]"))
-            }
-        },
-    }
-}
-
-fn is_redacted(map: &Map<String, Value>) -> bool {
-    map.get("type")
-        .is_some_and(|tag| tag == "redacted_thinking")
-}
-
-/// The string at `key`, if there is more than blanks in it.
-fn string<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
-    map.get(key)?.as_str().filter(|text| !is_blank(text))
-}
-
-/// `text` as a short label on one line.
-fn label(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { '_' } else { c };
-    text.chars().take(SHOWN_MAX).map(shown).collect()
 }
 
 /// The tag is the one in the wrapping.

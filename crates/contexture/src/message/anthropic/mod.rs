@@ -11,28 +11,44 @@
 
 mod block;
 mod content;
-mod data_url;
-mod names;
 mod tools;
 mod turns;
-
-use std::io;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Message;
+use super::names::ToolNames;
+use super::params::{self, TOOL_CHOICE};
+use super::size::size;
+use super::tool_choice::ToolChoice;
 use block::{Block, CACHE_MARK, Marked};
-use names::ToolNames;
 use turns::{OPENING, Turn, Turns};
+
+/// The longest tool name that the API takes.
+const NAME_MAX: usize = 128;
 
 /// What stands before the conversation in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head<'a> {
     /// The model, where the body names it: some gateways take it from the address.
     pub model: Option<&'a str>,
-    /// The most tokens that the reply may have.
+    /// The most tokens that the reply may have, unless the parameters say it.
     pub max_tokens: usize,
+    /// The caller's parameters, under Anthropic's names or the chat form's. Those that have no
+    /// place in the body are left out.
+    pub params: Option<&'a Map<String, Value>>,
+}
+
+impl Head<'_> {
+    /// The most tokens that the reply may have, as the body says it.
+    pub fn max_tokens(&self) -> usize {
+        let params = self.params.map(params::anthropic).unwrap_or_default();
+        let given = params.get("max_tokens").and_then(Value::as_u64);
+        given.map_or(self.max_tokens, |given| {
+            usize::try_from(given).unwrap_or(usize::MAX)
+        })
+    }
 }
 
 /// Appends the whole body, as compact JSON.
@@ -41,16 +57,24 @@ pub struct Head<'a> {
 /// each call answered. Where they are not, an unanswered call gets an empty result and a result
 /// without a call becomes the user's text, so that the body is valid all the same.
 pub fn write_body(head: &Head<'_>, tools: &[Value], messages: &[&Message], out: &mut Vec<u8>) {
-    let Head { model, max_tokens } = *head;
-    let mut names = ToolNames::default();
+    let mut names = ToolNames::new(NAME_MAX);
     let mut tools = tools::specs(tools, &mut names);
     if let Some(last) = tools.last_mut() {
         last.mark();
     }
+    let mut params = head.params.map(params::anthropic).unwrap_or_default();
+    params.shift_remove("max_tokens");
+    if let Some(choice) = params.shift_remove(TOOL_CHOICE) {
+        let choice = || ToolChoice::read(&choice, &names)?.for_anthropic();
+        // Without tools there is nothing to choose, and the API says so.
+        let choice = (!tools.is_empty()).then(choice).flatten();
+        params.extend(choice.map(|choice| (TOOL_CHOICE.to_owned(), choice)));
+    }
     let Turns { system, turns } = Turns::of(messages, &mut names);
     let body = Body {
-        model,
-        max_tokens,
+        model: head.model,
+        max_tokens: head.max_tokens(),
+        params,
         tools,
         system,
         messages: turns,
@@ -85,7 +109,7 @@ pub fn frame_bound(head: &Head<'_>, tools: &[Value]) -> usize {
 /// The name under which each tool is sent, and its own: what a reply calls the former, the host
 /// knows as the latter. They differ where a name is illegal or stands twice.
 pub fn tool_names(tools: &[Value]) -> Vec<(String, String)> {
-    let mut names = ToolNames::default();
+    let mut names = ToolNames::new(NAME_MAX);
     tools::specs(tools, &mut names);
     names.into_sent()
 }
@@ -96,30 +120,11 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
     max_tokens: usize,
+    #[serde(flatten)]
+    params: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Marked<Map<String, Value>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Marked<Block<'a>>>,
     messages: Vec<Turn<'a>>,
-}
-
-/// The bytes of `value` as JSON.
-fn size(value: &impl Serialize) -> usize {
-    struct Count(usize);
-
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut count = Count(0);
-    let counted = serde_json::to_writer(&mut count, value);
-    debug_assert!(counted.is_ok());
-    count.0
 }

@@ -1,7 +1,8 @@
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::block::{Marked, is_blank};
-use super::names::ToolNames;
+use super::block::Marked;
+use crate::message::names::ToolNames;
+use crate::message::tool_spec::{description, function, is_native, name, schema};
 
 /// The tools as they are sent. What is no object is left out: it names nothing to call.
 pub(super) fn specs(tools: &[Value], names: &mut ToolNames) -> Vec<Marked<Map<String, Value>>> {
@@ -15,18 +16,11 @@ pub(super) fn specs(tools: &[Value], names: &mut ToolNames) -> Vec<Marked<Map<St
             if is_native(tool) {
                 native(tool)
             } else {
-                function(tool, names)
+                custom(tool, names)
             }
         })
         .map(Marked::from)
         .collect()
-}
-
-/// Whether it is a tool that the provider defines, such as `web_search_20250305`.
-fn is_native(tool: &Map<String, Value>) -> bool {
-    tool.get("type")
-        .and_then(Value::as_str)
-        .is_some_and(|tag| !matches!(tag, "function" | "custom"))
 }
 
 fn native(tool: &Map<String, Value>) -> Map<String, Value> {
@@ -36,46 +30,14 @@ fn native(tool: &Map<String, Value>) -> Map<String, Value> {
     tool
 }
 
-fn function(tool: &Map<String, Value>, names: &mut ToolNames) -> Map<String, Value> {
-    let inner = ["function", "custom"]
-        .iter()
-        .find_map(|key| tool.get(*key)?.as_object())
-        .unwrap_or(tool);
+fn custom(tool: &Map<String, Value>, names: &mut ToolNames) -> Map<String, Value> {
+    let inner = function(tool);
     let own = name(inner).unwrap_or_default();
     let mut out = Map::new();
     out.insert("name".into(), names.declare(own).into());
-    if let Some(Value::String(text)) = inner.get("description")
-        && !is_blank(text)
-    {
-        out.insert("description".into(), text.as_str().into());
+    if let Some(text) = description(inner) {
+        out.insert("description".into(), text.into());
     }
-    let schema = ["parameters", "input_schema"]
-        .iter()
-        .find_map(|key| inner.get(*key)?.as_object());
-    out.insert("input_schema".into(), self::schema(schema).into());
+    out.insert("input_schema".into(), schema(inner).into());
     out
-}
-
-fn name(tool: &Map<String, Value>) -> Option<&str> {
-    tool.get("name").and_then(Value::as_str)
-}
-
-/// The schema of a tool's input, which has to be an object's.
-fn schema(given: Option<&Map<String, Value>>) -> Map<String, Value> {
-    let mut out = Map::from_iter([("type".to_owned(), json!("object"))]);
-    match given {
-        None => {
-            out.insert("properties".into(), json!({}));
-            out
-        }
-        Some(given) if given.contains_key("type") => {
-            let mut given = given.clone();
-            given.insert("type".into(), json!("object"));
-            given
-        }
-        Some(given) => {
-            out.extend(given.clone());
-            out
-        }
-    }
 }

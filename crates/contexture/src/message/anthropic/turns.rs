@@ -1,11 +1,13 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::block::{Answer, Block, Marked, is_blank};
-use super::content;
-use super::names::{ID_MAX, NAME_MAX, ToolNames, Unique, longest};
+use super::block::{Answer, Block, Marked};
+use super::{NAME_MAX, content};
+use crate::message::names::{ID_MAX, ToolNames, Unique, longest};
+use crate::message::pairs::{Pairs, group, pair};
+use crate::message::words::is_blank;
 use crate::message::{Message, Role, ToolCall};
 
 /// What the user says, for the API wants it, when the assistant speaks first.
@@ -81,16 +83,20 @@ impl<'a> Turns<'a> {
                         .map(|(call, id)| tool_use(call, id.clone(), names.called(&call.name)));
                     self.say(Side::Assistant, blocks);
 
-                    let results = group(messages.get(at + 1..).unwrap_or_default());
+                    let results = group(messages.iter().skip(at + 1).copied());
                     let Pairs { answers, open } = pair(calls, &results);
                     let id = |call: usize| sent.get(call).cloned();
                     for id in open.into_iter().filter_map(id) {
-                        self.answer(id, Answer::Empty);
+                        self.answer(Block::ToolResult {
+                            tool_use_id: id,
+                            content: Answer::Empty,
+                            is_error: false,
+                        });
                     }
                     answered = answers.into_iter().map(|call| call.and_then(id)).collect();
                 }
                 Role::Tool => match answered.pop_front().flatten() {
-                    Some(id) => self.answer(id, content::answer(message)),
+                    Some(id) => self.answer(content::result(message, id)),
                     None => self.say(Side::User, content::orphan(message)),
                 },
             }
@@ -105,12 +111,8 @@ impl<'a> Turns<'a> {
     }
 
     /// Puts a result before all that is said in its turn.
-    fn answer(&mut self, tool_use_id: String, content: Answer<'a>) {
+    fn answer(&mut self, block: Block<'a>) {
         let turn = self.turn(Side::User);
-        let block = Block::ToolResult {
-            tool_use_id,
-            content,
-        };
         turn.content.insert(turn.results, block.into());
         turn.results += 1;
     }
@@ -196,10 +198,7 @@ pub(super) fn alone(message: &Message) -> Vec<Block<'_>> {
             blocks
         }
         // Its id is the call's, which may be any.
-        Role::Tool => vec![Block::ToolResult {
-            tool_use_id: "_".repeat(ID_MAX),
-            content: content::answer(message),
-        }],
+        Role::Tool => vec![content::result(message, "_".repeat(ID_MAX))],
     }
 }
 
@@ -222,42 +221,4 @@ fn is_flat(value: &Value, depth: usize) -> bool {
         Value::Object(map) => map.values().all(|value| is_flat(value, below)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
-}
-
-/// The results among `messages` before the assistant speaks again.
-fn group<'a>(messages: &[&'a Message]) -> Vec<&'a Message> {
-    messages
-        .iter()
-        .copied()
-        .take_while(|message| message.role != Role::Assistant)
-        .filter(|message| message.role == Role::Tool)
-        .collect()
-}
-
-/// Which call each result of a group answers.
-struct Pairs {
-    /// For each result, the index of its call.
-    answers: Vec<Option<usize>>,
-    /// The calls that no result answers.
-    open: VecDeque<usize>,
-}
-
-/// Pairs results with the calls of their own group only, for ids come again in later ones: by id,
-/// the first of an id with the first of that id, and what is left in order.
-fn pair(calls: &[ToolCall], results: &[&Message]) -> Pairs {
-    let mut by_id: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
-    for (at, call) in calls.iter().enumerate() {
-        by_id.entry(&call.id).or_default().push_back(at);
-    }
-    let mut answers: Vec<_> = results
-        .iter()
-        .map(|result| by_id.get_mut(result.tool_call_id.as_deref()?)?.pop_front())
-        .collect();
-    let mut open: Vec<_> = by_id.into_values().flatten().collect();
-    open.sort_unstable();
-    let mut open = VecDeque::from(open);
-    for answer in answers.iter_mut().filter(|answer| answer.is_none()) {
-        *answer = open.pop_front();
-    }
-    Pairs { answers, open }
 }

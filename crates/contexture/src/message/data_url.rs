@@ -1,4 +1,34 @@
+//! Pictures and files by their address.
+
 use std::borrow::Cow;
+
+/// A picture that providers can show.
+pub(super) enum Picture<'a> {
+    Url(&'a str),
+    Data {
+        media_type: &'static str,
+        /// In base64.
+        data: Cow<'a, str>,
+    },
+}
+
+impl<'a> Picture<'a> {
+    pub fn at(url: &'a str) -> Option<Self> {
+        let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
+        if lower.starts_with("http://") || lower.starts_with("https://") {
+            return Some(Self::Url(url));
+        }
+        let DataUrl { media, data } = DataUrl::parse(url)?;
+        let media_type = match media.as_str() {
+            "image/jpeg" | "image/jpg" => "image/jpeg",
+            "image/png" => "image/png",
+            "image/gif" => "image/gif",
+            "image/webp" => "image/webp",
+            _ => return None,
+        };
+        Some(Self::Data { media_type, data })
+    }
+}
 
 /// A `data:` address in base64.
 pub(super) struct DataUrl<'a> {

@@ -1,10 +1,10 @@
+//! Ids and names that a provider takes: legal, and each once.
+
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest call id. Anthropic names no limit; those who serve its models elsewhere do.
+/// The longest call id that OpenAI takes. Anthropic names no limit; those who serve its models
+/// elsewhere do.
 pub(super) const ID_MAX: usize = 64;
-
-/// The longest tool name that the API takes.
-pub(super) const NAME_MAX: usize = 128;
 
 /// What stands for a name of which nothing is left.
 const UNNAMED: &str = "unnamed";
@@ -57,18 +57,17 @@ pub(super) struct ToolNames {
     sent: Vec<(String, String)>,
 }
 
-impl Default for ToolNames {
-    fn default() -> Self {
+impl ToolNames {
+    /// None yet; each will have `max` characters at most.
+    pub fn new(max: usize) -> Self {
         Self {
-            unique: Unique::new(NAME_MAX),
+            unique: Unique::new(max),
             known: BTreeMap::new(),
             fixed: BTreeSet::new(),
             sent: Vec::new(),
         }
     }
-}
 
-impl ToolNames {
     /// Keeps the name of a tool that is the provider's own.
     pub fn fix(&mut self, name: &str) {
         self.unique.taken.insert(name.to_owned());
@@ -95,6 +94,12 @@ impl ToolNames {
         };
         self.known.insert(own.to_owned(), name.clone());
         name
+    }
+
+    /// The name of a tool that there is a spec for.
+    pub fn declared(&self, own: &str) -> Option<&str> {
+        let known = self.known.get(own).or_else(|| self.fixed.get(own))?;
+        Some(known)
     }
 
     pub fn into_sent(self) -> Vec<(String, String)> {
