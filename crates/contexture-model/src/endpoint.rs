@@ -1,5 +1,7 @@
 use std::fmt;
 
+use contexture::Wire;
+
 use crate::{ModelError, Secret};
 
 /// What a provider's requests and replies look like.
@@ -11,6 +13,17 @@ pub enum Api {
     Responses,
     /// Anthropic's messages.
     Messages,
+}
+
+impl Api {
+    /// The form in which a build writes its requests.
+    pub fn wire(self) -> Wire {
+        match self {
+            Self::Chat => Wire::OpenAi,
+            Self::Responses => Wire::Responses,
+            Self::Messages => Wire::Anthropic,
+        }
+    }
 }
 
 /// Who runs the model. The variants are the one table of providers: name, address, key.

@@ -166,3 +166,42 @@ fn a_reply_in_one_document_is_read_as_well() {
         assert_eq!(reply.usage.unwrap().output(), Some(2));
     }
 }
+
+/// What a model said goes back to it: the seal of a thought, the calls, their results.
+#[test]
+fn a_reply_is_sent_back_as_its_provider_wants_it() {
+    use contexture::{Message, Session, Settings, Turn};
+    let pieces = vec![
+        Piece::Thinking("Hm."),
+        Piece::Call("call_1", "read", json!({"path": "a.rs"})),
+    ];
+    for (model, _) in MODELS {
+        let server = ModelServer::start([Answer::Says(pieces.clone())]);
+        let reply = call(model, &server, BODY).0.unwrap();
+        let api = contexture_model::Endpoint::parse(model, None)
+            .unwrap()
+            .api();
+        let mut session = Session::new(Settings {
+            wire: api.wire(),
+            ..Settings::default()
+        })
+        .unwrap();
+        let turn = Turn {
+            messages: vec![
+                Message::user("Look."),
+                reply.message,
+                Message::tool_result("call_1", "fn main() {}"),
+            ],
+            ..Turn::default()
+        };
+        let body: serde_json::Value =
+            serde_json::from_slice(session.build(turn).unwrap().body()).unwrap();
+        let text = body.to_string();
+        assert!(
+            text.contains("call_1") && text.contains("fn main() {}"),
+            "{text}"
+        );
+        assert_eq!(text.contains("sealed"), model != "openai:m", "{text}");
+        assert_eq!(text.contains("Hm."), model != "openai:m", "{text}");
+    }
+}
