@@ -1,4 +1,4 @@
-//! F8: `ctx sessions append` fed again what it was fed before, and left alone by its reader.
+//! F1, told again: `ctx sessions append` fed again what it was fed before, and left alone by its reader.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Output;

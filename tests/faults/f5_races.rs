@@ -1,4 +1,4 @@
-//! F7: threads of one process, and handles that are as good as processes, on one stream at once.
+//! F5, inside one process: threads of one process, and handles that are as good as processes, on one stream at once.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -72,7 +72,7 @@ fn a_replacement_swallows_no_append() {
     }
     assert!(replaced.load(Ordering::Relaxed) > 10);
     println!(
-        "F7: 600 appends among {} replacements, all there",
+        "F5: 600 appends among {} replacements, all there",
         replaced.load(Ordering::Relaxed)
     );
 }
@@ -193,5 +193,5 @@ fn many_threads_on_a_failing_disk_agree_with_what_they_were_told() {
         refused += failures.load(Ordering::Relaxed);
     }
     assert!(refused > 0, "nothing ever failed");
-    println!("F7: 60 runs of 4 threads, {refused} appends refused, none lost or there twice");
+    println!("F5: 60 runs of 4 threads, {refused} appends refused, none lost or there twice");
 }
