@@ -59,6 +59,7 @@ impl Sieve {
         if let Some(doubtful) = self.doubtful.take() {
             self.settle(doubtful, false, judged);
         }
+        self.view.fold_up();
     }
 
     fn lacks(&self, parent: &EntryId) -> bool {
@@ -87,7 +88,7 @@ impl Sieve {
     fn push(&mut self, entry: Entry, odd: Option<String>, judged: &mut dyn FnMut(Judged)) {
         let id = entry.id.clone();
         let before = self.view.log().len();
-        match self.view.push(entry) {
+        match self.view.push_unfolded(entry) {
             Ok(_) if self.view.log().len() == before => {
                 judged(Judged::out(
                     &id,

@@ -172,14 +172,19 @@ impl Session {
                 _ => None,
             };
             let before = self.view.log().len();
-            self.push(entry)?;
+            if let Err(error) = self.push_unfolded(entry) {
+                self.view.fold_up();
+                return Err(error);
+            }
             // One that came twice was sent once.
             if let Some(reported) = sent
                 && self.view.log().len() > before
             {
+                self.view.fold_up();
                 self.sent(reported)?;
             }
         }
+        self.view.fold_up();
         Ok(())
     }
 
@@ -211,7 +216,14 @@ impl Session {
     }
 
     pub(super) fn push(&mut self, entry: impl Into<Arc<Entry>>) -> Result<(), ContextError> {
-        match self.view.push(entry)? {
+        let pushed = self.push_unfolded(entry);
+        self.view.fold_up();
+        pushed
+    }
+
+    /// The same for one of many: see [`View::push_unfolded`].
+    fn push_unfolded(&mut self, entry: impl Into<Arc<Entry>>) -> Result<(), ContextError> {
+        match self.view.push_unfolded(entry)? {
             Change::None => {}
             Change::Rewritten => self.stale = true,
             Change::Appended if self.stale => {}

@@ -18,6 +18,8 @@ pub struct View {
     index: HashMap<EntryId, usize>,
     duplicates: Vec<usize>,
     fold: Fold,
+    /// Entries were added since the last fold that reach back.
+    unfolded: bool,
 }
 
 /// One piece of content in effect.
@@ -44,13 +46,23 @@ impl View {
     ) -> Result<Self, ContextError> {
         let mut view = Self::default();
         for entry in entries {
-            view.push(entry)?;
+            view.push_unfolded(entry)?;
         }
+        view.fold_up();
         Ok(view)
     }
 
     /// Adds the next entry of the log.
     pub fn push(&mut self, entry: impl Into<Arc<Entry>>) -> Result<Change, ContextError> {
+        let change = self.push_unfolded(entry)?;
+        self.fold_up();
+        Ok(change)
+    }
+
+    /// Adds one of many entries. Where one reaches back, the log is not folded anew at once:
+    /// [`View::fold_up`] does it for all. Until then only the log itself is to be relied on, with
+    /// positions and tail.
+    pub fn push_unfolded(&mut self, entry: impl Into<Arc<Entry>>) -> Result<Change, ContextError> {
         let entry: Arc<Entry> = entry.into();
         if let Some(&known) = self.index.get(&entry.id) {
             return self.repeated(known, &entry);
@@ -72,11 +84,18 @@ impl View {
         self.index.insert(entry.id.clone(), position);
         self.log.push(entry);
         self.fold.marks.push(Mark::of(&self.log[position]));
-        if linear && !self.reaches_back(position) {
+        if linear && !self.unfolded && !self.reaches_back(position) {
             Ok(self.fold.apply(&self.log, &self.index, position))
         } else {
-            self.refold();
+            self.unfolded = true;
             Ok(Change::Rewritten)
+        }
+    }
+
+    /// Folds the log anew where entries were added that reach back.
+    pub fn fold_up(&mut self) {
+        if self.unfolded {
+            self.refold();
         }
     }
 
@@ -304,6 +323,7 @@ impl View {
     }
 
     fn refold(&mut self) {
+        self.unfolded = false;
         let active = self.active();
         let mut fold = Fold {
             marks: self.log.iter().map(|entry| Mark::of(entry)).collect(),

@@ -21,7 +21,7 @@ use contexture::build::{BuildInput, Session, Turn, Wire};
 use contexture::entry::{RequestRecord, Target};
 use contexture::prompt::Section;
 use contexture::replay::{replay, verify};
-use contexture::{ContextConfig, ContextError, Entry, Message, Payload};
+use contexture::{ContextConfig, ContextError, Entry, Message, Payload, View};
 use history::{How, Op, Story, TurnSeed, growing_op, how, op, plain, story};
 use promises::{Request, check_error, check_request};
 use proptest::collection::vec;
@@ -269,6 +269,31 @@ proptest! {
             Ok(_) | Err(ContextError::Overflow(_)) => {}
             Err(error) => prop_assert!(false, "{error}"),
         }
+    }
+
+    /// Many entries are folded once, and come to what they come to one by one.
+    #[test]
+    fn a_log_folds_at_once_as_it_does_entry_by_entry(how in how(), story in story(op().boxed())) {
+        let mut session = Session::new(how.settings()).unwrap();
+        let mut one_by_one = View::default();
+        for (ops, _) in &story.steps {
+            for op in ops {
+                let entries = op.entries(session.view());
+                for entry in &entries {
+                    one_by_one.push(entry.clone()).unwrap();
+                }
+                session.append(entries).unwrap();
+            }
+        }
+        let at_once = View::fold(log(&session)).unwrap();
+        let shown = |view: &View| -> Vec<String> {
+            view.live(0).map(|live| format!("{live:?}")).collect()
+        };
+        prop_assert_eq!(shown(&at_once), shown(&one_by_one));
+        prop_assert_eq!(at_once.gone().collect::<Vec<_>>(), one_by_one.gone().collect::<Vec<_>>());
+        prop_assert_eq!(at_once.sections(), one_by_one.sections());
+        prop_assert_eq!(at_once.tools(), one_by_one.tools());
+        prop_assert_eq!(at_once.last_request(), one_by_one.last_request());
     }
 
     /// What may be left out is left out before a build is refused.
