@@ -94,8 +94,9 @@ impl SessionLog {
     fn push_all(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
         if let Some(view) = &mut self.view {
             for entry in entries {
-                view.push(entry)?;
+                view.push_unfolded(entry)?;
             }
+            view.fold_up();
         }
         Ok(())
     }
