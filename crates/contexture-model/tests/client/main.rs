@@ -30,8 +30,9 @@ const KEY: &str = "sk-test-0123456789abcdef";
 fn patience() -> Patience {
     Patience {
         connect: Duration::from_secs(2),
-        first: Duration::from_millis(400),
-        next: Duration::from_millis(200),
+        // Long enough for a machine that has other things to do.
+        first: Duration::from_secs(20),
+        next: Duration::from_secs(20),
         retries: 2,
         pause: Duration::from_millis(5),
         longest_pause: Duration::from_secs(2),
@@ -40,9 +41,18 @@ fn patience() -> Patience {
 
 /// Calls the model, and gives what came and what came on the way.
 fn call(model: &str, server: &ModelServer, body: &str) -> (Result<Reply, ModelError>, Vec<Delta>) {
+    call_with(patience(), model, server, body)
+}
+
+fn call_with(
+    patience: Patience,
+    model: &str,
+    server: &ModelServer,
+    body: &str,
+) -> (Result<Reply, ModelError>, Vec<Delta>) {
     let mut endpoint = Endpoint::parse(model, Some(&server.url)).unwrap();
     endpoint.key = Some(Secret::from(KEY));
-    let client = Client::new(endpoint, patience()).unwrap();
+    let client = Client::new(endpoint, patience).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -73,7 +73,7 @@ fn connecting_works_or_says_why_not() {
             panic!("connected: {what}");
         };
         println!("{error}; {}", error.hint());
-        assert!(since.elapsed() < Duration::from_secs(8), "{error}");
+        assert!(since.elapsed() < Duration::from_secs(60), "{error}");
         assert!(matches!(error, StoreError::Database { .. }));
         assert!(error.to_string().contains(what), "{error}");
         assert!(error.hint().contains(hint), "{}", error.hint());
