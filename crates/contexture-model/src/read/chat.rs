@@ -1,7 +1,7 @@
-use contexture::{Content, Message, Part, ToolCall};
+use contexture::{Message, Part, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{Reader, garbage, object, parse, text};
+use super::{Reader, assistant, garbage, object, parse, text};
 use crate::{Delta, ModelError, Reply, Stop, Usage};
 
 /// OpenAI's chat completions, and all who speak like it.
@@ -83,12 +83,14 @@ impl Reader for Chat {
                 ("refusal".to_owned(), refusal.into()),
             ])));
         }
-        let said = std::mem::take(&mut self.said);
+        if !self.said.is_empty() {
+            parts.push(Part::text_part(std::mem::take(&mut self.said)));
+        }
         let calls = std::mem::take(&mut self.calls)
             .into_iter()
             .map(Call::done)
             .collect();
-        let message = message(parts, said, calls);
+        let message = assistant(parts, calls);
         Ok(Reply {
             stop: settled(stop, &message),
             message,
@@ -202,23 +204,6 @@ pub(super) fn whole(value: &Value) -> Result<Reply, ModelError> {
     reader.usage = object(value, "usage").map(Usage);
     reader.model = text(value, "model").map(str::to_owned);
     reader.end()
-}
-
-/// A message of these parts, this text and these calls.
-pub(super) fn message(mut parts: Vec<Part>, said: String, calls: Vec<ToolCall>) -> Message {
-    let content = match (parts.is_empty(), said.is_empty()) {
-        (true, true) => Content::Null,
-        (true, false) => Content::Text(said),
-        (false, true) => Content::Parts(parts),
-        (false, false) => {
-            parts.push(Part::text_part(said));
-            Content::Parts(parts)
-        }
-    };
-    Message {
-        content,
-        ..Message::calls(calls)
-    }
 }
 
 /// Whoever calls tools waits for them, whatever the server says.

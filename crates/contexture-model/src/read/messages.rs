@@ -1,7 +1,7 @@
-use contexture::{Content, Message, Part, ToolCall};
+use contexture::{Message, Part, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{Reader, garbage, object, parse, text};
+use super::{Reader, assistant, garbage, object, parse, text};
 use crate::{Delta, ModelError, Reply, Stop, Usage};
 
 /// Anthropic's messages.
@@ -215,15 +215,7 @@ fn message(blocks: Vec<Block>) -> Message {
             _ => parts.push(Part::Other(block)),
         }
     }
-    let content = match parts.as_slice() {
-        [] => Content::Null,
-        [Part::Text { text, extra }] if extra.is_empty() => Content::Text(text.clone()),
-        _ => Content::Parts(parts),
-    };
-    Message {
-        content,
-        ..Message::calls(calls)
-    }
+    assistant(parts, calls)
 }
 
 fn index(event: &Value) -> Result<u64, ModelError> {

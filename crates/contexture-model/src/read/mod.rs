@@ -4,6 +4,7 @@ mod chat;
 mod messages;
 mod responses;
 
+use contexture::{Content, Message, Part, ToolCall};
 use serde_json::{Map, Value};
 
 use crate::{Api, Delta, ModelError, Reply};
@@ -55,6 +56,19 @@ fn parse(data: &str) -> Result<Value, ModelError> {
 fn garbage(what: &str) -> ModelError {
     ModelError::Garbage {
         what: what.to_owned(),
+    }
+}
+
+/// The message of these parts and calls. Text alone stays plain.
+fn assistant(parts: Vec<Part>, calls: Vec<ToolCall>) -> Message {
+    let content = match parts.as_slice() {
+        [] => Content::Null,
+        [Part::Text { text, extra }] if extra.is_empty() => Content::Text(text.clone()),
+        _ => Content::Parts(parts),
+    };
+    Message {
+        content,
+        ..Message::calls(calls)
     }
 }
 

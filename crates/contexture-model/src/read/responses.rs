@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
-use contexture::{Content, Message, Part, ToolCall};
+use contexture::{Message, Part, ToolCall};
 use serde_json::{Map, Value};
 
 use super::chat::settled;
-use super::{Reader, garbage, object, parse, text};
+use super::{Reader, assistant, garbage, object, parse, text};
 use crate::{Delta, ModelError, Reply, Stop, Usage};
 
 /// OpenAI's responses.
@@ -175,13 +175,5 @@ fn message(items: Vec<Map<String, Value>>) -> Message {
             _ => parts.push(Part::Other(item)),
         }
     }
-    let content = match parts.as_slice() {
-        [] => Content::Null,
-        [Part::Text { text, extra }] if extra.is_empty() => Content::Text(text.clone()),
-        _ => Content::Parts(parts),
-    };
-    Message {
-        content,
-        ..Message::calls(calls)
-    }
+    assistant(parts, calls)
 }
