@@ -2,7 +2,7 @@
 //!
 //! It answers one request after another from a script and keeps what it was sent, to the byte. No
 //! client code of ours is in it, so that both sides cannot be wrong in the same way.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses its own share")]
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::build::{BuildInput, Built, Session, Settings, Turn};
-use crate::{ContextError, Entry, EntryId, Payload, Role, Wire};
+use crate::{ContextError, Entry, EntryId, Payload, Role, View, Wire};
 
 /// One request of a replay, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -81,6 +81,20 @@ pub fn replay(
         session.append([entry])?;
     }
     Ok(session)
+}
+
+/// The log with a record of each request. One that has none gets those that a run under these
+/// settings would have made, with what that would have compacted.
+pub fn recorded(settings: Settings, entries: Vec<Entry>) -> Result<View, ContextError> {
+    let is_request = |entry: &Entry| matches!(entry.payload, Payload::Request(_));
+    if entries.iter().any(is_request) {
+        return View::fold(entries);
+    }
+    let input = BuildInput {
+        session_entries: entries,
+        ..BuildInput::default()
+    };
+    Ok(replay(settings, input, |_, _| Ok(()))?.into_view())
 }
 
 /// Makes every recorded request of a log again, exactly as it was, and shows each to `visit`.

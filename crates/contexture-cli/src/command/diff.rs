@@ -17,7 +17,7 @@ pub fn diff(options: &Diff, json: bool, dir: Option<&Path>) -> Result<(), CliErr
     let config = config::load(dir)?;
     let loaded = store::open(dir)?.load(&key)?;
     let settings = settings::of_session(&options.limits, None, &config)?;
-    let view = recorded(loaded.view, settings)?;
+    let view = recorded(&loaded.view, settings)?;
     let a = Point::find(&view, &key, &options.a)?;
     let b = Point::find(&view, &key, &options.b)?;
     let side = |point: &Point| {

@@ -20,7 +20,7 @@ pub fn inspect(options: &Inspect, json: bool, dir: Option<&Path>) -> Result<(), 
         None => Point::now(&loaded.view),
         Some(at) if at.parse::<usize>().is_ok() => {
             let settings = settings::of_session(&options.limits, None, &config)?;
-            Some(Point::find(&recorded(loaded.view, settings)?, &key, at)?)
+            Some(Point::find(&recorded(&loaded.view, settings)?, &key, at)?)
         }
         Some(at) => Some(Point::find(&loaded.view, &key, at)?),
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture::build::{BuildInput, Built, Session, Settings, Turn};
+use contexture::build::{Built, Session, Settings, Turn};
 use contexture::entry::RequestRecord;
 use contexture::{Entry, EntryId, Payload, View, replay};
 use contexture_store::{Key, resolve};
@@ -115,20 +115,9 @@ fn no_request(key: &Key, number: usize, requests: usize) -> CliError {
     }
 }
 
-/// The log with a record of each request. One that has none gets those that would have been made.
-pub fn recorded(view: View, settings: Settings) -> Result<View, CliError> {
-    let has_any = view.last_request().is_some();
-    if has_any {
-        return Ok(view);
-    }
-    let input = BuildInput {
-        session_entries: view
-            .log()
-            .iter()
-            .map(|entry| entry.as_ref().clone())
-            .collect(),
-        ..BuildInput::default()
-    };
-    let session = replay::replay(settings, input, |_, _| Ok(()))?;
-    Ok(session.view().clone())
+/// The log with a record of each request.
+pub fn recorded(view: &View, settings: Settings) -> Result<View, CliError> {
+    let log = view.log().iter();
+    let entries = log.map(|entry| entry.as_ref().clone()).collect();
+    Ok(replay::recorded(settings, entries)?)
 }

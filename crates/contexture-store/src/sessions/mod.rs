@@ -89,7 +89,7 @@ impl Sessions {
             entry.parent_id.get_or_insert_with(|| session.tail.clone());
             session.tail = entry.id.clone();
             records.push(Record::try_from(&entry)?);
-            view.push(entry)?;
+            view.push_unfolded(entry)?;
         }
         match self.log.replace(&session.stream, Expected::EMPTY, &records) {
             Err(StoreError::WrongTail { stream, .. }) => Err(StoreError::Exists { stream }),

@@ -11,6 +11,6 @@ mod chats;
 mod files;
 mod postgres;
 #[path = "../common/postgres.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the tests of PostgreSQL alone use the rest")]
 mod server;
 mod suite;

@@ -125,6 +125,11 @@ impl Session {
         &self.view
     }
 
+    /// The log and its fold, when the session is over.
+    pub fn into_view(self) -> View {
+        self.view
+    }
+
     /// Makes the next bodies as the one of this record was: for its model, with its parameters.
     pub fn address(&mut self, record: &RequestRecord) {
         let head = Head {

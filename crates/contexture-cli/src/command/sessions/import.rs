@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use contexture::build::BuildInput;
 use contexture::import::Imported;
 use contexture::{Entry, Payload, replay};
 use contexture_store::{Key, StoreError, Stream};
@@ -27,12 +26,16 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
     let bytes = input::read(&options.source)?;
     let imported = Imported::read(&bytes).map_err(at(&options.source))?;
     let source = imported.source.as_str();
-    let entries = match options.no_requests || has_requests(&imported.entries) {
+    let entries = match options.no_requests {
         true => imported.entries,
         false => {
             let config = config::load(dir)?;
             let settings = settings::of_session(&options.limits, None, &config)?;
-            recorded(imported.entries, settings).map_err(at(&options.source))?
+            let view = replay::recorded(settings, imported.entries).map_err(at(&options.source))?;
+            view.log()
+                .iter()
+                .map(|entry| entry.as_ref().clone())
+                .collect()
         }
     };
     let count = entries.len();
@@ -74,28 +77,4 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
         }
     }
     print(format!("{}\n", text.trim_end()).as_bytes())
-}
-
-/// The entries with a record of each request, and with what it would have compacted.
-fn recorded(
-    entries: Vec<Entry>,
-    settings: contexture::Settings,
-) -> Result<Vec<Entry>, contexture::ContextError> {
-    let input = BuildInput {
-        session_entries: entries,
-        ..BuildInput::default()
-    };
-    let session = replay::replay(settings, input, |_, _| Ok(()))?;
-    Ok(session
-        .view()
-        .log()
-        .iter()
-        .map(|entry| entry.as_ref().clone())
-        .collect())
-}
-
-fn has_requests(entries: &[Entry]) -> bool {
-    entries
-        .iter()
-        .any(|entry| matches!(entry.payload, Payload::Request(_)))
 }
