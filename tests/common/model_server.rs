@@ -19,6 +19,8 @@ pub enum Answer {
     Says(Vec<Piece>),
     /// The same, cut off behind so many events.
     Cut(Vec<Piece>, usize),
+    /// The same, ended behind so many events as if that were all: some gateways do.
+    Ends(Vec<Piece>, usize),
     /// The same, but after so many events nothing more comes.
     Stalls(Vec<Piece>, usize),
     /// A status with headers and a body.
@@ -111,6 +113,12 @@ fn serve(
             Answer::Cut(pieces, after) => {
                 events(&mut stream, &path, &pieces, after)?;
                 return Ok(());
+            }
+            Answer::Ends(pieces, after) => {
+                if !events(&mut stream, &path, &pieces, after)? {
+                    stream.write_all(b"0\r\n\r\n")?;
+                }
+                true
             }
             Answer::Stalls(pieces, after) => {
                 events(&mut stream, &path, &pieces, after)?;

@@ -24,8 +24,11 @@ fn a_stream_cut_at_each_event_is_asked_for_again() {
         let all = event_count(path, &pieces());
         let whole = ModelServer::start([Answer::Says(pieces())]);
         let wanted = call(model, &whole, "{}").0.unwrap();
-        for after in 0..all {
-            let server = ModelServer::start([Answer::Cut(pieces(), after), Answer::Says(pieces())]);
+        for (after, cut) in (0..all).flat_map(|after| {
+            let cuts = [Answer::Cut(pieces(), after), Answer::Ends(pieces(), after)];
+            cuts.map(|cut| (after, cut))
+        }) {
+            let server = ModelServer::start([cut, Answer::Says(pieces())]);
             let (reply, deltas) = call(model, &server, "{}");
             let reply = reply.unwrap();
             // Never half a call: either the whole reply of the first try, or that of the second.
