@@ -96,6 +96,7 @@ pub struct ToolDelta {
 
 /// Context that was brought in during a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Injection {
     /// As whom it speaks.
     #[serde(with = "role_name")]
@@ -108,6 +109,9 @@ pub struct Injection {
     /// Who brought it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The user's message that it stands before; absent means that it stands where it was logged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_entry_id: Option<EntryId>,
 }
 
 /// A span of history that a summary stands for, or that was dropped when the summary is empty.

@@ -211,6 +211,7 @@ impl Scenario {
             content: text.to_owned(),
             fingerprint: Some(fingerprint.to_owned()),
             origin: Some("test".to_owned()),
+            before_entry_id: None,
         }))
     }
 

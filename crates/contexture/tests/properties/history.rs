@@ -359,7 +359,7 @@ fn payload() -> impl Strategy<Value = Payload> {
     ]);
     prop_oneof![
         3 => (role, text(), weighted(0.7, "[ab]")).prop_map(|(role, content, fingerprint)| {
-            Payload::Injection(Injection { role, content, fingerprint, origin: Some("test".to_owned()) })
+            Payload::Injection(Injection { role, content, fingerprint, origin: Some("test".to_owned()), before_entry_id: None })
         }),
         2 => data().prop_map(|data| Payload::Hints { data }),
         1 => data().prop_map(|data| Payload::RuntimeInit { data }),

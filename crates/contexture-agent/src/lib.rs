@@ -1,0 +1,1 @@
+//! The tool loop: build, call, run tools, append, again.
