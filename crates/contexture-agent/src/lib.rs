@@ -1,1 +1,32 @@
 //! The tool loop: build, call, run tools, append, again.
+//!
+//! **Lives here:** the loop as a state machine without I/O ([`Run`]), the thin driver around it
+//! ([`Agent`]), a conversation over a stored log ([`Chat`]), what a run tells on the way ([`Event`]) and
+//! in the end ([`AgentResult`]), and summaries by a model.
+//!
+//! **Never lives here:** storage formats, HTTP, and any second way to make a request: each one is what
+//! the core builds from the log, and is recorded in it.
+//!
+//! What holds, at whatever point a run ends, also by `kill -9`:
+//! - an entry is durable before the next call is made;
+//! - a call that was logged is never run again: what has no result is answered as interrupted;
+//! - every request that was answered can be made again from the log, byte for byte.
+
+mod agent;
+mod cancel;
+mod chat;
+pub mod clock;
+mod error;
+mod event;
+mod ids;
+mod result;
+mod run;
+mod tools;
+
+pub use agent::{Agent, Options, Stores};
+pub use cancel::Cancel;
+pub use chat::Chat;
+pub use error::AgentError;
+pub use event::Event;
+pub use result::{AgentResult, Ended, Failure, Spent, ToolRun};
+pub use run::{Limits, Next, Run};

@@ -9,7 +9,6 @@ mod error;
 mod input;
 mod settings;
 mod store;
-mod time;
 mod view;
 
 use std::process::ExitCode;

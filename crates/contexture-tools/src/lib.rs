@@ -5,8 +5,14 @@
 //!
 //! **Never lives here:** the loop, and anything that makes a request.
 
+pub mod approval;
 mod run;
+mod schema;
+mod secrets;
 mod tool;
+mod toolset;
 
 pub use run::{Refusal, RunContext};
+pub use secrets::Secrets;
 pub use tool::{Calling, Effect, Outcome, Tool, ToolSpec};
+pub use toolset::{LeftOut, Offer, Tools, Toolset};

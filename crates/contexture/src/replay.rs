@@ -126,7 +126,11 @@ pub fn verify<E: Into<Arc<Entry>>>(
                     sessions.len() - 1
                 }
             };
-            let session = &mut sessions[at].1;
+            let mut earlier = match &record.at {
+                Some(made_at) => Some(before(&sessions[at].1, &log, made_at, &entry)?),
+                None => None,
+            };
+            let session = earlier.as_mut().unwrap_or(&mut sessions[at].1);
             session.address(record);
             let built = session.current()?;
             let mut step = Step::of(requests, &entry.id, &built);
@@ -144,6 +148,25 @@ pub fn verify<E: Into<Arc<Entry>>>(
         log.push(entry);
     }
     Ok(())
+}
+
+/// The session as it was when the log ended with `made_at`: others wrote to it before the record of
+/// the request.
+fn before(
+    now: &Session,
+    log: &[Arc<Entry>],
+    made_at: &EntryId,
+    record: &Entry,
+) -> Result<Session, ContextError> {
+    let end = log.iter().position(|entry| entry.id == *made_at);
+    let end = end.ok_or_else(|| {
+        ContextError::invalid(
+            format!("entry {}", record.id),
+            format!("at `{made_at}` is not in the log before it"),
+            "a request's `at` names an earlier entry",
+        )
+    })?;
+    Session::open(now.settings().clone(), log[..=end].iter().cloned())
 }
 
 impl Step {

@@ -5,7 +5,7 @@ use contexture::{Entry, Payload};
 use contexture_store::{Loaded, StreamInfo};
 
 use super::{Paint, describe, plural, safe, thousands};
-use crate::time::ago;
+use contexture_agent::clock::ago;
 
 /// The sessions, one a line.
 pub fn sessions(all: &[StreamInfo], paint: Paint) -> String {

@@ -120,6 +120,11 @@ impl Session {
         Ok(session)
     }
 
+    /// How it builds.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The log and its fold.
     pub fn view(&self) -> &View {
         &self.view
@@ -173,6 +178,8 @@ impl Session {
         for entry in entries {
             let entry: Arc<Entry> = entry.into();
             let sent = match &entry.payload {
+                // One that others wrote behind was counted without what they wrote.
+                Payload::Request(record) if record.at.is_some() => Some(None),
                 Payload::Request(record) => Some(record.reported_input()),
                 _ => None,
             };

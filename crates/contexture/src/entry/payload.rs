@@ -61,7 +61,7 @@ pub enum Payload {
 }
 
 /// The first entry of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHeader {
     /// The log's format.
@@ -196,6 +196,10 @@ pub struct RequestRecord {
     /// How long the answer might be, where the form says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,
+    /// The entry that the log ended with when the request was made, where that is not the one before
+    /// this record: others may write to a log while a model thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<EntryId>,
     /// What the provider reported, in its own form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Map<String, Value>>,

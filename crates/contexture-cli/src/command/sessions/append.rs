@@ -12,8 +12,8 @@ use super::feed::Feed;
 use crate::error::CliError;
 use crate::input::{self, Line};
 use crate::store::Home;
-use crate::time::now;
 use crate::view::safe;
+use contexture_agent::clock::now;
 
 /// How often to try again when others append to the same session.
 const MOST_TRIES: usize = 100;

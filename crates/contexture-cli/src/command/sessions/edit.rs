@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::command::{print, print_json};
 use crate::error::CliError;
 use crate::store::Home;
-use crate::time::now;
 use crate::view::safe;
+use contexture_agent::clock::now;
 
 /// `ctx sessions fork`.
 pub fn fork(

@@ -9,9 +9,9 @@ use super::append::header;
 use crate::args::Import;
 use crate::command::{at, print, print_json};
 use crate::error::CliError;
-use crate::time::now;
 use crate::view::{plural, safe};
 use crate::{config, input, settings, store};
+use contexture_agent::clock::now;
 
 /// `ctx sessions import`.
 pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), CliError> {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::command::{print, print_json};
 use crate::error::CliError;
 use crate::store::Home;
-use crate::time::rfc3339;
 use crate::view::{self, Paint};
+use contexture_agent::clock::rfc3339;
 
 /// `ctx sessions list`.
 pub fn list(home: &Home, json: bool) -> Result<(), CliError> {

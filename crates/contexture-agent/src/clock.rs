@@ -1,4 +1,4 @@
-//! The clock, for entries and for people.
+//! The clock, for entries and for people. Only hosts have one: the core is given its times.
 
 use std::time::{Duration, SystemTime};
 

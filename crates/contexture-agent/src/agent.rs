@@ -1,0 +1,429 @@
+//! The driver: does what [`Run`] says is next, and tells on the way.
+
+use std::sync::{Arc, Mutex};
+
+use contexture::entry::RequestRecord;
+use contexture::prompt::Section;
+use contexture::{Message, Payload, Turn};
+use contexture_model::{Delta, Model, ModelError, Reply};
+use contexture_store::{Execution, Memories, Said, ToolOutcome, Transcripts};
+use contexture_tools::{Effect, Offer, Outcome, RunContext, Toolset};
+use serde_json::{Map, Value, json};
+
+use crate::chat::Prepared;
+use crate::tools::{Batch, NOT_RUN, result};
+use crate::{
+    AgentError, AgentResult, Cancel, Chat, Ended, Event, Limits, Next, Run, Spent, clock, ids,
+};
+
+/// An agent: a model, tools, and how far it may go.
+pub struct Agent {
+    /// What answers.
+    pub model: Arc<dyn Model>,
+    /// What it can do.
+    pub tools: Toolset,
+    /// Where runs are remembered.
+    pub stores: Stores,
+    /// The rest.
+    pub options: Options,
+}
+
+/// Where what was said and done is kept, beside the log.
+#[derive(Clone)]
+pub struct Stores {
+    /// What people saw.
+    pub transcripts: Transcripts,
+    /// What was done.
+    pub memories: Memories,
+}
+
+/// How an agent works.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// How far a run may go.
+    pub limits: Limits,
+    /// How many messages tools may inject in a run.
+    pub max_injected: usize,
+    /// The system side.
+    pub sections: Vec<Section>,
+    /// Facts that hold for the session.
+    pub runtime_init: Map<String, Value>,
+    /// Facts that change from turn to turn.
+    pub hints: Map<String, Value>,
+}
+
+type On<'a> = &'a (dyn Fn(Event) + Send + Sync);
+
+impl Agent {
+    /// Answers what the user says. What happens on the way goes to `on`; whatever ends the run, the log
+    /// is whole and the run is remembered.
+    pub async fn run(
+        &self,
+        chat: &mut Chat,
+        user: Message,
+        cancel: &Cancel,
+        on: On<'_>,
+    ) -> Result<AgentResult, AgentError> {
+        let mut work = Work {
+            agent: self,
+            result: AgentResult::new(ids::run_id()),
+            said: Arc::default(),
+            cancel,
+            on,
+            offer: Offer::default(),
+            context: None,
+            last_said: String::new(),
+        };
+        let asked = user.text().into_owned();
+        let ended = work.go(chat, user).await;
+        work.result.end(match &ended {
+            Ok(ended) => *ended,
+            Err(_) => Ended::Failed,
+        });
+        work.remember(chat, &asked)?;
+        on(Event::Done(work.result.clone()));
+        ended.map(|_| work.result)
+    }
+}
+
+/// A run under way.
+struct Work<'a> {
+    agent: &'a Agent,
+    result: AgentResult,
+    /// What the user was told, in order.
+    said: Arc<Mutex<Vec<String>>>,
+    cancel: &'a Cancel,
+    on: On<'a>,
+    offer: Offer,
+    context: Option<Arc<RunContext>>,
+    last_said: String,
+}
+
+/// What came of a call.
+enum Answer {
+    Reply(Reply),
+    Failed(ModelError),
+    /// Stopped, with what had arrived.
+    Stopped(String),
+}
+
+impl Work<'_> {
+    async fn go(&mut self, chat: &mut Chat, user: Message) -> Result<Ended, AgentError> {
+        let mut run = Run::new(self.agent.options.limits);
+        let mut first = Some(user);
+        let mut tools: Vec<String> = Vec::new();
+        loop {
+            match run.next().clone() {
+                Next::Call { overflow } => {
+                    if self.cancel.is_cancelled() && first.is_none() {
+                        run.end(Ended::Cancelled);
+                        continue;
+                    }
+                    let prepared = self.prepare(chat, first.take(), overflow)?;
+                    let (answer, usage) = self.call(chat, &prepared, &mut run).await?;
+                    if !answer {
+                        continue;
+                    }
+                    self.result.steps = run.steps();
+                    if let Next::Tools(groups) = run.next().clone() {
+                        tools = self.run_tools(chat, &groups, &mut run).await?;
+                    }
+                    (self.on)(Event::StepFinish {
+                        step: run.steps(),
+                        tools: std::mem::take(&mut tools),
+                        input_tokens: prepared.record.input_tokens,
+                        digest: prepared.record.digest,
+                        usage,
+                    });
+                }
+                // They run as soon as the reply is there.
+                Next::Tools(_) => run.ran(),
+                Next::Done(ended) => return Ok(ended),
+            }
+        }
+    }
+
+    /// Builds the request and makes durable what it is made from.
+    fn prepare(
+        &mut self,
+        chat: &mut Chat,
+        user: Option<Message>,
+        overflow: bool,
+    ) -> Result<Prepared, AgentError> {
+        let options = &self.agent.options;
+        let offer = self.agent.tools.offer();
+        let begins = user.is_some();
+        let tools = (begins || !offer.same(&self.offer)).then(|| offer.specs());
+        self.offer = offer;
+        let mut turn = Turn {
+            tools,
+            overflow,
+            now: Some(clock::now()),
+            messages: user.into_iter().collect(),
+            ..Turn::default()
+        };
+        if begins {
+            turn.sections = Some(options.sections.clone());
+            turn.runtime_init = some(&options.runtime_init);
+            turn.hints = some(&options.hints);
+        }
+        let prepared = blocking(|| chat.prepare(&turn))?;
+        for event in &prepared.events {
+            (self.on)(event.clone());
+        }
+        if begins && !self.offer.tools().is_empty() {
+            self.context = self.context(chat);
+        }
+        Ok(prepared)
+    }
+
+    /// What tools of this run may add to the conversation.
+    fn context(&self, chat: &mut Chat) -> Option<Arc<RunContext>> {
+        let user = chat.last_user()?;
+        let said = Arc::clone(&self.said);
+        let known: Vec<String> = chat
+            .view()
+            .live(0)
+            .filter_map(|live| match &live.entry.payload {
+                Payload::Injection(injection) => injection.fingerprint.clone(),
+                _ => None,
+            })
+            .collect();
+        let messages = chat.shown_until(&user);
+        Some(Arc::new(RunContext::new(
+            chat.key().as_str(),
+            &self.result.run_id,
+            messages,
+            user,
+            known,
+            self.agent.options.max_injected,
+            move |text| {
+                if let Ok(mut said) = said.lock() {
+                    said.push(text.to_owned());
+                }
+            },
+        )))
+    }
+
+    /// Sends the request and logs what came of it. Whether there is a reply, and what it cost.
+    async fn call(
+        &mut self,
+        chat: &mut Chat,
+        prepared: &Prepared,
+        run: &mut Run,
+    ) -> Result<(bool, Option<Spent>), AgentError> {
+        let answer = self.answer(&prepared.body).await;
+        let record = &prepared.record;
+        let at = prepared.at.as_ref();
+        match answer {
+            Answer::Reply(mut reply) => {
+                ids::tell_apart(&mut reply.message, &self.result.run_id, run.steps());
+                let record = RequestRecord {
+                    usage: reply.usage.as_ref().map(|usage| usage.0.clone()),
+                    ..record.clone()
+                };
+                let calls = reply.message.tool_calls.clone();
+                let text = reply.message.text().trim().to_owned();
+                let empty = reply.message.is_empty();
+                let message = (!empty).then(|| (reply.message, Map::new()));
+                blocking(|| chat.replied(&self.result.run_id, record, at, message))?;
+                run.replied(&reply.stop, &calls, |call| {
+                    let tool = self.offer.find(&call.name);
+                    tool.is_none_or(|tool| tool.spec().effect != Effect::Reads)
+                });
+                if !calls.is_empty() && !matches!(run.next(), Next::Tools(_)) {
+                    let not_run = Outcome::failed(NOT_RUN);
+                    let results = calls
+                        .iter()
+                        .map(|call| result(&call.id, &not_run))
+                        .collect();
+                    blocking(|| chat.answered(&self.result.run_id, Vec::new(), results))?;
+                }
+                if !text.is_empty() {
+                    self.result.text.clone_from(&text);
+                    self.say(text);
+                }
+                let usage = reply.usage.map(|usage| {
+                    let mut spent = Spent::default();
+                    spent.add(&usage);
+                    self.result.usage.add(&usage);
+                    spent
+                });
+                Ok((true, usage))
+            }
+            Answer::Stopped(text) => {
+                let text = text.trim().to_owned();
+                // What the user has read is a part of the conversation.
+                let meta = Map::from_iter([("interrupted".to_owned(), json!(true))]);
+                let message = (!text.is_empty()).then(|| (Message::assistant(text.clone()), meta));
+                let record = failed(record, "cancelled", None);
+                blocking(|| chat.replied(&self.result.run_id, record, at, message))?;
+                self.result.text = text;
+                run.end(Ended::Cancelled);
+                Ok((false, None))
+            }
+            Answer::Failed(error) => {
+                let record = failed(record, "failed", Some(&error));
+                blocking(|| chat.replied(&self.result.run_id, record, at, None))?;
+                if matches!(error, ModelError::Overflow { .. }) && run.overflowed() {
+                    (self.on)(Event::Notice {
+                        text: format!("{error}; making it shorter"),
+                    });
+                    return Ok((false, None));
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn answer(&self, body: &[u8]) -> Answer {
+        let mut arrived = String::new();
+        let mut on_delta = |delta: Delta| match delta {
+            Delta::Text(text) => {
+                arrived.push_str(&text);
+                (self.on)(Event::Text(text));
+            }
+            Delta::Thinking(text) => (self.on)(Event::Thinking(text)),
+            Delta::Call { .. } => {}
+            Delta::Again { why } => {
+                arrived.clear();
+                (self.on)(Event::Again { why });
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => None,
+            answer = self.agent.model.call(body.to_vec(), &mut on_delta) => Some(answer),
+        };
+        match answer {
+            Some(Ok(reply)) => Answer::Reply(reply),
+            Some(Err(error)) => Answer::Failed(error),
+            None => Answer::Stopped(arrived),
+        }
+    }
+
+    /// Runs the calls of a reply. Gives what each did, for people.
+    async fn run_tools(
+        &mut self,
+        chat: &mut Chat,
+        groups: &[Vec<contexture::ToolCall>],
+        run: &mut Run,
+    ) -> Result<Vec<String>, AgentError> {
+        let Some(context) = self.context.clone().or_else(|| self.context(chat)) else {
+            run.ran();
+            return Ok(Vec::new());
+        };
+        context.set_log(chat.view().log().into());
+        let told = self.said.lock().map(|said| said.len()).unwrap_or(0);
+        let batch = Batch {
+            toolset: &self.agent.tools,
+            offer: &self.offer,
+            context: &context,
+            cancel: self.cancel,
+            on: self.on,
+        };
+        let ran = Arc::clone(&context).scope(batch.run(chat, groups)).await?;
+        let fresh: Vec<String> = match self.said.lock() {
+            Ok(said) => said[told..].to_vec(),
+            Err(_) => Vec::new(),
+        };
+        for text in fresh {
+            (self.on)(Event::Assistant { text });
+        }
+        let lines = ran
+            .iter()
+            .map(|run| format!("{}: {}", run.tool, run.summary))
+            .collect();
+        for tool in ran {
+            self.result.ran(tool);
+        }
+        match self.cancel.is_cancelled() {
+            true => run.end(Ended::Cancelled),
+            false => run.ran(),
+        }
+        Ok(lines)
+    }
+
+    /// Says something to the user, but not the same thing twice in a row.
+    fn say(&mut self, text: String) {
+        if text == self.last_said {
+            return;
+        }
+        self.last_said.clone_from(&text);
+        if let Ok(mut said) = self.said.lock() {
+            said.push(text.clone());
+        }
+        (self.on)(Event::Assistant { text });
+    }
+
+    /// Writes the run into the transcript and the execution memory.
+    fn remember(&self, chat: &Chat, asked: &str) -> Result<(), AgentError> {
+        let now = clock::now();
+        let secrets = self.agent.tools.secrets();
+        let said = self
+            .said
+            .lock()
+            .map(|said| said.clone())
+            .unwrap_or_default();
+        let line = |role: &str, text: &str| Said {
+            v: 1,
+            ts: now.clone(),
+            chat_key: chat.key().as_str().to_owned(),
+            role: role.to_owned(),
+            text: text.to_owned(),
+            request_id: Some(self.result.run_id.clone()),
+            extra: Map::new(),
+        };
+        let mut lines = vec![line("user", asked)];
+        lines.extend(said.iter().map(|text| line("assistant", text)));
+        let run = Execution {
+            ts: now.clone(),
+            request_id: self.result.run_id.clone(),
+            user_preview: secrets.hide(asked),
+            output_preview: match said.last() {
+                Some(last) => last.clone(),
+                None => self.result.text.clone(),
+            },
+            tool_calls: self.result.tool_calls.iter().map(outcome).collect(),
+            ..Execution::default()
+        };
+        blocking(|| {
+            self.agent.stores.transcripts.append(chat.key(), &lines)?;
+            self.agent.stores.memories.append(chat.key(), run)
+        })?;
+        Ok(())
+    }
+}
+
+fn outcome(run: &crate::ToolRun) -> ToolOutcome {
+    ToolOutcome {
+        tool: run.tool.clone(),
+        success: Some(run.success),
+        error: (!run.success).then(|| run.summary.clone()),
+    }
+}
+
+fn some(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    (!map.is_empty()).then(|| map.clone())
+}
+
+/// The record of a request that got no answer.
+fn failed(record: &RequestRecord, outcome: &str, error: Option<&ModelError>) -> RequestRecord {
+    let mut record = record.clone();
+    record.extra.insert("outcome".to_owned(), json!(outcome));
+    if let Some(error) = error {
+        record
+            .extra
+            .insert("error".to_owned(), json!(error.to_string()));
+    }
+    record
+}
+
+/// Does what blocks, such as writing to a disk, without holding up others where that is possible.
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}

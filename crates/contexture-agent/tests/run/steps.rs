@@ -1,0 +1,318 @@
+use std::sync::atomic::Ordering;
+
+use contexture::prompt::ToolPolicy;
+use contexture_agent::{Ended, Event};
+use contexture_tools::approval::Standing;
+use serde_json::json;
+
+use crate::harness::{MODELS, Setup};
+use crate::model_server::{Answer, Piece};
+
+fn says(text: &'static str) -> Answer {
+    Answer::Says(vec![Piece::Text(text)])
+}
+
+fn calls(calls: &[(&'static str, &'static str)]) -> Answer {
+    let calls = calls
+        .iter()
+        .map(|(id, tool)| Piece::Call(id, tool, json!({"n": 1})));
+    Answer::Says(calls.collect())
+}
+
+#[test]
+fn a_run_asks_looks_and_answers_and_every_request_can_be_made_again() {
+    for model in MODELS {
+        let bench = Setup::new(
+            model,
+            [
+                Answer::Says(vec![
+                    Piece::Thinking("I should look."),
+                    Piece::Text("Let me look."),
+                    Piece::Call("c1", "look", json!({"n": 1})),
+                    Piece::Call("c2", "look", json!({"n": 2})),
+                ]),
+                says("There are two."),
+            ],
+        )
+        .start();
+        let result = bench.run("How many are there?").unwrap();
+        assert_eq!(result.ended, Ended::Answered, "{model}");
+        assert!(result.success);
+        assert_eq!(result.text, "There are two.");
+        assert_eq!(result.steps, 2);
+        assert_eq!(result.tool_calls.len(), 2);
+        assert_eq!(result.usage.input_tokens, 200);
+        assert_eq!(result.usage.cached_tokens, 128);
+        assert_eq!(
+            bench.shape(),
+            [
+                "session_header",
+                "sections",
+                "tools",
+                "user",
+                "request",
+                "assistant+2",
+                "tool",
+                "tool",
+                "request",
+                "assistant"
+            ],
+            "{model}"
+        );
+        assert_eq!(bench.said(), ["Let me look.", "There are two."]);
+        bench.verify();
+    }
+}
+
+#[test]
+fn what_only_looks_runs_together_and_what_acts_runs_alone() {
+    let bench = Setup::new(
+        MODELS[0],
+        [
+            calls(&[("a", "look"), ("b", "look"), ("c", "look")]),
+            calls(&[("d", "write"), ("e", "write")]),
+            says("done"),
+        ],
+    )
+    .start();
+    bench.run("go").unwrap();
+    assert_eq!(bench.spy.runs.load(Ordering::SeqCst), 5);
+    assert_eq!(bench.spy.most_at_once.load(Ordering::SeqCst), 3);
+    let bench = Setup::new(
+        MODELS[0],
+        [
+            calls(&[("d", "write"), ("e", "write"), ("f", "look")]),
+            says("done"),
+        ],
+    )
+    .start();
+    bench.run("go").unwrap();
+    assert_eq!(bench.spy.most_at_once.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn the_step_limit_is_an_outcome() {
+    let script = (0..9).map(|_| calls(&[("a", "look")]));
+    let mut setup = Setup::new(MODELS[0], script);
+    setup.max_steps = 3;
+    let bench = setup.start();
+    let result = bench.run("loop").unwrap();
+    assert_eq!(result.ended, Ended::MaxSteps);
+    assert!(!result.success);
+    assert_eq!(bench.server.seen().len(), 3);
+    assert_eq!(bench.spy.runs.load(Ordering::SeqCst), 3);
+    bench.verify();
+}
+
+#[test]
+fn tools_that_fail_break_or_do_not_exist_are_answers_to_the_model() {
+    let bench = Setup::new(
+        MODELS[0],
+        [
+            calls(&[("a", "fail"), ("b", "break_down"), ("c", "lok")]),
+            Answer::Says(vec![Piece::Call("d", "look", json!([1]))]),
+            Answer::Says(vec![Piece::Call("e", "look", json!({"n": "one"}))]),
+            says("I see."),
+        ],
+    )
+    .start();
+    let result = bench.run("go").unwrap();
+    assert!(result.had_tool_failure && !result.success);
+    assert_eq!(result.ended, Ended::Answered);
+    let why: Vec<&str> = result.failures.iter().map(|f| f.error.as_str()).collect();
+    assert!(
+        why.iter().any(|why| why.contains("no such thing")),
+        "{why:?}"
+    );
+    assert!(why.iter().any(|why| why.contains("broke down")), "{why:?}");
+    assert!(
+        why.iter().any(|why| why.contains("Did you mean `look`?")),
+        "{why:?}"
+    );
+    assert!(
+        why.iter().any(|why| why.contains("no JSON object")),
+        "{why:?}"
+    );
+    assert!(why.iter().any(|why| why.contains("integer")), "{why:?}");
+    assert_eq!(bench.spy.runs.load(Ordering::SeqCst), 2);
+    bench.verify();
+}
+
+#[test]
+fn the_policy_holds_for_the_list_and_for_the_call() {
+    let mut setup = Setup::new(
+        MODELS[0],
+        [calls(&[("a", "write"), ("b", "look")]), says("ok")],
+    );
+    setup.policy = ToolPolicy {
+        denied_tools: Some(vec!["write".to_owned()]),
+        ..ToolPolicy::default()
+    };
+    let bench = setup.start();
+    let result = bench.run("go").unwrap();
+    let offered = bench.server.seen()[0].json()["tools"].to_string();
+    assert!(offered.contains("look") && !offered.contains("write"));
+    assert_eq!(bench.spy.runs.load(Ordering::SeqCst), 1);
+    assert!(result.had_tool_failure);
+}
+
+#[test]
+fn who_is_not_there_to_be_asked_says_no() {
+    let mut setup = Setup::new(MODELS[0], [calls(&[("a", "write")]), says("ok")]);
+    setup.standing = Standing::default();
+    let bench = setup.start();
+    let result = bench.run("go").unwrap();
+    assert_eq!(bench.spy.runs.load(Ordering::SeqCst), 0);
+    assert!(result.failures[0].error.contains("--allow write"));
+}
+
+#[test]
+fn what_tools_inject_stands_before_the_users_words_and_stays_there() {
+    for model in MODELS {
+        let bench = Setup::new(
+            model,
+            [
+                says("Hello."),
+                Answer::Says(vec![Piece::Call("a", "note", json!({"n": 1}))]),
+                Answer::Says(vec![Piece::Call("b", "note", json!({"n": 2}))]),
+                says("Done."),
+                says("Again."),
+            ],
+        )
+        .start();
+        bench.run("first").unwrap();
+        bench.run("second").unwrap();
+        bench.run("third").unwrap();
+        let last = String::from_utf8(bench.server.seen()[4].body.clone()).unwrap();
+        let at = |what: &str| {
+            last.find(what)
+                .unwrap_or_else(|| panic!("{what} in {last}"))
+        };
+        let order = [
+            "first", "Hello.", "rule 1", "rule 2", "memory 1", "memory 2", "second", "Done.",
+            "third",
+        ];
+        for pair in order.windows(2) {
+            assert!(at(pair[0]) < at(pair[1]), "{model}: {pair:?} in {last}");
+        }
+        assert_eq!(
+            bench.said(),
+            ["Hello.", "a note", "a note", "Done.", "Again."]
+        );
+        bench.verify();
+    }
+}
+
+#[test]
+fn keys_in_what_tools_say_never_reach_the_disk() {
+    let bench = Setup::new(MODELS[0], [calls(&[("a", "leak")]), says("ok")]).start();
+    bench.run("go").unwrap();
+    let mut all = String::new();
+    for file in walk(bench.folder.path()) {
+        all.push_str(&std::fs::read_to_string(file).unwrap_or_default());
+    }
+    assert!(all.contains("[masked]"));
+    assert!(!all.contains("correct-horse") && !all.contains("abcdefghijklmnop"));
+    let sent = String::from_utf8(bench.server.seen()[1].body.clone()).unwrap();
+    assert!(!sent.contains("correct-horse"));
+}
+
+#[test]
+fn transcript_and_execution_memory_are_written() {
+    let bench = Setup::new(MODELS[0], [calls(&[("a", "fail")]), says("It failed.")]).start();
+    let result = bench.run("try it").unwrap();
+    let stores = &bench.agent.stores;
+    let lines = stores
+        .transcripts
+        .last(&bench.key(), 10, 0, |_| true)
+        .unwrap()
+        .lines;
+    let texts: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|l| (l.role.as_str(), l.text.as_str()))
+        .collect();
+    assert_eq!(texts, [("user", "try it"), ("assistant", "It failed.")]);
+    let runs = stores.memories.load(&bench.key()).unwrap().lines;
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].request_id, result.run_id);
+    assert_eq!(runs[0].user_preview, "try it");
+    assert_eq!(runs[0].tool_calls[0].success, Some(false));
+}
+
+#[test]
+fn events_are_what_scripts_read() {
+    let bench = Setup::new(MODELS[0], [calls(&[("a", "look")]), says("ok")]).start();
+    bench.run("go").unwrap();
+    let events = bench.events.lock().unwrap();
+    let kinds: Vec<String> = events
+        .iter()
+        .filter(|event| !event.is_live())
+        .map(|event| {
+            let value = serde_json::to_value(event).unwrap();
+            value["type"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "tool",
+            "tool",
+            "step_finish",
+            "assistant",
+            "step_finish",
+            "done"
+        ]
+    );
+    let done = serde_json::to_value(events.last().unwrap()).unwrap();
+    for field in [
+        "toolCalls",
+        "hadToolFailure",
+        "usage",
+        "ended",
+        "text",
+        "runId",
+    ] {
+        assert!(done.get(field).is_some(), "{field} in {done}");
+    }
+    let Some(Event::StepFinish { tools, .. }) = events
+        .iter()
+        .find(|e| matches!(e, Event::StepFinish { .. }))
+    else {
+        panic!("a step finishes");
+    };
+    assert_eq!(tools.len(), 1);
+    assert!(tools[0].chars().count() <= 520);
+}
+
+#[test]
+fn a_pin_from_elsewhere_while_the_model_thinks_is_in_the_next_request_and_verifies() {
+    let bench = Setup::new(
+        MODELS[0],
+        [calls(&[("a", "look")]), says("ok"), says("again")],
+    )
+    .start();
+    let mut chat = bench.chat();
+    bench.run_in(&mut chat, "first").unwrap();
+    // Somebody else writes to the log between two runs of this chat.
+    let mut other = bench.chat();
+    let user = bench.entries().iter().find(|e| matches!(&e.payload, contexture::Payload::Message { message } if message.text() == "first")).unwrap().id.clone();
+    other
+        .say(contexture::Payload::Pin(contexture::entry::Target {
+            entry_id: user,
+        }))
+        .unwrap();
+    bench.run_in(&mut chat, "second").unwrap();
+    assert!(bench.shape().contains(&"pin".to_owned()));
+    bench.verify();
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => files.extend(walk(&entry.path())),
+            false => files.push(entry.path()),
+        }
+    }
+    files
+}

@@ -1,0 +1,190 @@
+//! The tools that there are now, what a model is offered of them, and the one way to call one.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use contexture::ToolCall;
+use contexture::prompt::{ToolPolicy, Verdict};
+use contexture::text::nearest;
+use futures_util::FutureExt;
+use serde_json::{Map, Value};
+
+use crate::approval::{Approvals, Decision};
+use crate::{Effect, Outcome, Secrets, Tool};
+
+/// Where tools come from. Some sources change while they are used: an MCP server comes late, or goes.
+pub trait Tools: Send + Sync {
+    /// What there is now, in an order that does not change by itself.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+}
+
+impl Tools for Vec<Arc<dyn Tool>> {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.clone()
+    }
+}
+
+/// All that an agent can do, and the rules for it.
+pub struct Toolset {
+    sources: Vec<Arc<dyn Tools>>,
+    policy: ToolPolicy,
+    approvals: Approvals,
+    secrets: Secrets,
+}
+
+/// The tools at one moment.
+#[derive(Clone, Default)]
+pub struct Offer {
+    tools: Vec<Arc<dyn Tool>>,
+    by_name: HashMap<String, usize>,
+    /// What there is and is not offered, with the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A tool that is not offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its name toward people.
+    pub name: String,
+    /// Why not.
+    pub why: String,
+}
+
+impl Toolset {
+    /// These tools under these rules.
+    pub fn new(policy: ToolPolicy, approvals: Approvals, secrets: Secrets) -> Self {
+        Self {
+            sources: Vec::new(),
+            policy,
+            approvals,
+            secrets,
+        }
+    }
+
+    /// With these tools too, behind those that are there.
+    pub fn with(mut self, source: Arc<dyn Tools>) -> Self {
+        self.sources.push(source);
+        self
+    }
+
+    /// What hides keys.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// What there is now: as the policy allows, and each name once. Of two that a model could not tell
+    /// apart, the earlier stays, so that nobody can take a known tool's place.
+    pub fn offer(&self) -> Offer {
+        let mut offer = Offer::default();
+        for tool in self.sources.iter().flat_map(|source| source.tools()) {
+            let spec = tool.spec();
+            let verdict = self.verdict(&tool);
+            let wire = spec.wire_name();
+            let why = if !verdict.is_allowed() {
+                verdict.to_string()
+            } else if let Some(&known) = offer.by_name.get(&wire) {
+                let known = &offer.tools[known].spec().name;
+                format!("a model could not tell it from `{known}`")
+            } else {
+                offer.by_name.insert(wire, offer.tools.len());
+                offer.tools.push(tool);
+                continue;
+            };
+            let name = spec.name.clone();
+            offer.left_out.push(LeftOut { name, why });
+        }
+        offer
+    }
+
+    /// Runs a call, as far as it may. Whatever goes wrong is the answer to the call: a model can go on
+    /// from that.
+    pub async fn call(&self, offer: &Offer, call: &ToolCall) -> Outcome {
+        let outcome = match self.checked(offer, call).await {
+            Ok((tool, arguments)) => {
+                // One that panics must not take the conversation with it.
+                match AssertUnwindSafe(tool.call(&arguments)).catch_unwind().await {
+                    Ok(outcome) => outcome,
+                    Err(_) => Outcome::failed(format!("{} broke down", tool.spec().name)),
+                }
+            }
+            Err(why) => Outcome::failed(why),
+        };
+        self.secrets.hide_in(outcome)
+    }
+
+    /// The tool and its arguments, once everything is as it should be.
+    async fn checked(
+        &self,
+        offer: &Offer,
+        call: &ToolCall,
+    ) -> Result<(Arc<dyn Tool>, Map<String, Value>), String> {
+        let tool = offer
+            .find(&call.name)
+            .ok_or_else(|| offer.unknown(&call.name))?;
+        let spec = tool.spec();
+        // Asked again here, because a model can call what it was never offered.
+        let verdict = self.verdict(tool);
+        if !verdict.is_allowed() {
+            return Err(format!("{} is not allowed: {verdict}", spec.name));
+        }
+        let arguments = arguments(&call.arguments)?;
+        crate::schema::check(&spec.parameters, &arguments)
+            .map_err(|what| format!("{} does not take these arguments: {what}", spec.name))?;
+        if spec.effect == Effect::Acts
+            && let Decision::Denied(why) = self.approvals.decide(spec, &arguments).await
+        {
+            return Err(why);
+        }
+        Ok((Arc::clone(tool), arguments))
+    }
+
+    fn verdict(&self, tool: &Arc<dyn Tool>) -> Verdict {
+        let spec = tool.spec();
+        self.policy.allows(&spec.name, Some(&spec.category))
+    }
+}
+
+impl Offer {
+    /// The specs as a request has them.
+    pub fn specs(&self) -> Vec<Value> {
+        self.tools
+            .iter()
+            .map(|tool| tool.spec().to_value())
+            .collect()
+    }
+
+    /// The tools, in order.
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// The tool that a model calls by this name.
+    pub fn find(&self, wire_name: &str) -> Option<&Arc<dyn Tool>> {
+        self.by_name.get(wire_name).map(|&at| &self.tools[at])
+    }
+
+    /// Whether it has the very same tools.
+    pub fn same(&self, other: &Self) -> bool {
+        let pairs = self.tools.iter().zip(&other.tools);
+        self.tools.len() == other.tools.len() && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
+        match nearest(name, &known) {
+            Some(near) => format!("There is no tool `{name}`. Did you mean `{near}`?"),
+            None => format!("There is no tool `{name}`."),
+        }
+    }
+}
+
+/// The arguments of a call. None at all is an empty object: some models say nothing when a tool takes
+/// nothing.
+fn arguments(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    serde_json::from_str(text)
+        .map_err(|error| format!("The arguments are no JSON object: {error}. Send one object."))
+}
