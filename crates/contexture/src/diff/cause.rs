@@ -164,9 +164,11 @@ impl<'a> Walk<'a> {
         let logged_since = |&p: &usize| p >= self.early.log_len;
         let is_summary =
             |&p: &usize| matches!(self.entry(p).payload, Payload::CompactionSummary(_));
-        // Of several summaries, one of the other, the one that stands there.
-        let summary = new.filter(logged_since).filter(is_summary);
-        let cause = summary
+        // Of several summaries, one of the other, and of several injections before one message, the
+        // one that stands there.
+        let stands = |p: &usize| is_summary(p) || self.is_placed(index);
+        let came = new.filter(logged_since).filter(stands);
+        let cause = came
             .map(|p| self.entry(p))
             .or_else(|| self.last_change(place(old?)))
             .or_else(|| new.filter(logged_since).map(|p| self.entry(p)))
@@ -218,6 +220,7 @@ impl<'a> Walk<'a> {
             return "branch";
         }
         match entry.payload {
+            Payload::Injection(ref injection) if injection.before_entry_id.is_some() => "injection",
             Payload::Message { .. }
             | Payload::Injection(_)
             | Payload::Hints { .. }
@@ -225,6 +228,18 @@ impl<'a> Walk<'a> {
             | Payload::BranchSummary(_) => "message",
             ref other => other.type_name(),
         }
+    }
+
+    /// Whether the later request's message there was injected before another.
+    fn is_placed(&self, index: usize) -> bool {
+        let entries = (index..).map_while(|at| self.position(self.late.at(at)?));
+        let mut entries = entries.map(|p| self.entry(p));
+        let Some(Payload::Injection(first)) = entries.next().map(|entry| &entry.payload) else {
+            return false;
+        };
+        let beside = |entry: &&Entry| matches!(&entry.payload, Payload::Injection(i) if i.before_entry_id == first.before_entry_id);
+        let behind = entries.find(|entry| !beside(entry));
+        behind.is_some_and(|entry| first.before_entry_id.as_ref() == Some(&entry.id))
     }
 
     /// Whether the entry follows another one than the one before it.

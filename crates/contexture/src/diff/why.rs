@@ -1,6 +1,6 @@
 //! The cause of a break in a sentence, for people.
 
-use crate::entry::Target;
+use crate::entry::{Injection, Target};
 use crate::{Entry, EntryId, Payload, View};
 
 /// `cause` took a branch that `subject` is not on.
@@ -47,6 +47,10 @@ pub(super) fn entry(view: &View, cause: &Entry, subject: &Entry, other: Option<&
         Payload::RuntimeInit { .. } => {
             format!("{by} gave the session's facts, which stand before the conversation")
         }
+        Payload::Injection(Injection {
+            before_entry_id: Some(anchor),
+            ..
+        }) => format!("{by} was injected before entry {anchor}"),
         _ => match other {
             Some(other) if other.id != *old => {
                 format!("entry {} stands where entry {old} stood", other.id)

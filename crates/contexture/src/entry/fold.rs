@@ -12,7 +12,7 @@ use crate::prompt::{Section, Stability};
 #[derive(Debug, Default, Clone)]
 pub(super) struct Fold {
     /// Log positions of the content in effect, in the order in which it is shown. A summary stands
-    /// where the span that it covers stood.
+    /// where the span that it covers stood, an injection before the message that it names.
     pub(super) live: Vec<usize>,
     /// What became of each entry, by log position.
     pub(super) marks: Vec<Mark>,
@@ -48,6 +48,8 @@ pub(super) struct Mark {
     pub(super) gone: Option<Gone>,
     /// Whether it is a part of the stored system prompt.
     pub(super) leads: bool,
+    /// The message that it stands before, where that is not the one that was logged next.
+    pub(super) before: Option<usize>,
 }
 
 impl Mark {
@@ -108,6 +110,9 @@ impl Fold {
                 {
                     self.marks[position].gone = Some(Gone::Duplicate);
                     return Change::None;
+                }
+                if self.place(log, index, position, injection) {
+                    return Change::Rewritten;
                 }
                 self.append(log, position)
             }
@@ -232,7 +237,7 @@ impl Fold {
             .first_covered_entry_id
             .as_ref()
             .and_then(|id| index.get(id))
-            .map_or(0, |&p| self.locate(log, p));
+            .map_or(0, |&p| self.locate_first(log, p));
         let end = index
             .get(&compaction.first_kept_entry_id)
             .map_or(start, |&p| self.locate(log, p));
@@ -273,16 +278,6 @@ impl Fold {
         front.append(&mut replacement);
         self.live.splice(start..end, front);
         Change::Rewritten
-    }
-
-    /// Where in the live history the entry at log position `wanted` stands, or would stand.
-    fn locate(&self, log: &[Arc<Entry>], wanted: usize) -> usize {
-        if let Some(at) = self.live.iter().position(|&p| p == wanted) {
-            return at;
-        }
-        let later =
-            |&p: &usize| p > wanted && !matches!(log[p].payload, Payload::CompactionSummary(_));
-        self.live.iter().position(later).unwrap_or(self.live.len())
     }
 
     /// How many live entries are the stored system prompt: the system messages before all else.

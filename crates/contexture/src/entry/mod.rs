@@ -6,6 +6,7 @@
 mod fold;
 mod id;
 mod payload;
+mod place;
 mod view;
 
 use serde::Serialize;

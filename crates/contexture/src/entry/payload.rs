@@ -109,7 +109,9 @@ pub struct Injection {
     /// Who brought it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// The user's message that it stands before; absent means that it stands where it was logged.
+    /// The message that it stands before, behind earlier injections that stand there: those that
+    /// speak as the system first. Absent, or where that message is covered, undone or unknown, it
+    /// stands where it was logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_entry_id: Option<EntryId>,
 }

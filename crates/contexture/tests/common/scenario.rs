@@ -178,13 +178,22 @@ impl Scenario {
 
     /// A summary of everything before the entry `kept`, as some other program writes it.
     pub fn summary(self, kept: &str, text: &str) -> Self {
+        self.compaction(None, kept, text)
+    }
+
+    /// The same from the entry `first` on.
+    pub fn summary_of(self, first: &str, kept: &str, text: &str) -> Self {
+        self.compaction(Some(first), kept, text)
+    }
+
+    fn compaction(self, first: Option<&str>, kept: &str, text: &str) -> Self {
         self.entry(Payload::CompactionSummary(Compaction {
             summary: text.to_owned(),
             first_kept_entry_id: EntryId::from(kept),
             strategy: "model".to_owned(),
             tokens_before: 0,
             tokens_after: 0,
-            first_covered_entry_id: None,
+            first_covered_entry_id: first.map(EntryId::from),
             kept_entry_ids: Vec::new(),
         }))
     }
@@ -212,6 +221,17 @@ impl Scenario {
             fingerprint: Some(fingerprint.to_owned()),
             origin: Some("test".to_owned()),
             before_entry_id: None,
+        }))
+    }
+
+    /// An injection that stands before the entry `anchor`. Its fingerprint is its text.
+    pub fn inject(self, role: Role, text: &str, anchor: &str) -> Self {
+        self.entry(Payload::Injection(Injection {
+            role,
+            content: text.to_owned(),
+            fingerprint: Some(text.to_owned()),
+            origin: Some("test".to_owned()),
+            before_entry_id: Some(EntryId::from(anchor)),
         }))
     }
 

@@ -38,7 +38,20 @@ pub enum Op {
     Compact(Index, Index, String),
     /// The same entry once more.
     Repeat(Index),
+    /// An injection that stands before another entry.
+    Inject(Injection, Anchor),
     Entry(Payload),
+}
+
+/// What an injection stands before.
+#[derive(Debug, Clone)]
+pub enum Anchor {
+    /// The last user's message that is not behind this entry.
+    User(Index),
+    /// Whatever is there, shown or not.
+    Any(Index),
+    /// What comes only later, if at all.
+    Later(usize),
 }
 
 /// What a test does: entries are logged, a turn is built, and again.
@@ -160,6 +173,22 @@ impl Op {
                 }))
             }),
             Self::Repeat(index) => at(index).map(|e| Entry::clone(e)),
+            Self::Inject(injection, anchor) => {
+                let is_user = |e: &&Arc<Entry>| matches!(&e.payload, Payload::Message { message } if message.role == Role::User);
+                let before = match anchor {
+                    Anchor::Any(index) => at(index).map(|e| e.id.clone()),
+                    Anchor::Later(n) => Some(fresh(1 + n)),
+                    Anchor::User(index) => {
+                        let end = (!log.is_empty()).then(|| index.index(log.len()) + 1);
+                        let until = &log[..end.unwrap_or(0)];
+                        until.iter().rfind(is_user).map(|e| e.id.clone())
+                    }
+                };
+                Some(entry(Payload::Injection(Injection {
+                    before_entry_id: before,
+                    ..injection.clone()
+                })))
+            }
         };
         one.into_iter().collect()
     }
@@ -350,17 +379,33 @@ fn tools() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-fn payload() -> impl Strategy<Value = Payload> {
+fn injection() -> impl Strategy<Value = Injection> {
     let role = select(vec![
         Role::User,
         Role::System,
         Role::Assistant,
         Role::Developer,
     ]);
+    (role, text(), weighted(0.7, "[ab]")).prop_map(|(role, content, fingerprint)| Injection {
+        role,
+        content,
+        fingerprint,
+        origin: Some("test".to_owned()),
+        before_entry_id: None,
+    })
+}
+
+fn anchor() -> impl Strategy<Value = Anchor> {
     prop_oneof![
-        3 => (role, text(), weighted(0.7, "[ab]")).prop_map(|(role, content, fingerprint)| {
-            Payload::Injection(Injection { role, content, fingerprint, origin: Some("test".to_owned()), before_entry_id: None })
-        }),
+        4 => any::<Index>().prop_map(Anchor::User),
+        2 => any::<Index>().prop_map(Anchor::Any),
+        1 => (0..3_usize).prop_map(Anchor::Later),
+    ]
+}
+
+fn payload() -> impl Strategy<Value = Payload> {
+    prop_oneof![
+        3 => injection().prop_map(Payload::Injection),
         2 => data().prop_map(|data| Payload::Hints { data }),
         1 => data().prop_map(|data| Payload::RuntimeInit { data }),
         2 => vec(section(), 0..3).prop_map(|sections| Payload::Sections { sections }),
@@ -388,6 +433,7 @@ pub fn growing_op() -> impl Strategy<Value = Op> {
         20 => message().prop_map(Op::Message),
         6 => text().prop_map(Op::Answer),
         8 => payload().prop_map(Op::Entry),
+        4 => (injection(), anchor()).prop_map(|(injection, anchor)| Op::Inject(injection, anchor)),
         3 => index().prop_map(Op::Pin),
         1 => index().prop_map(Op::Unpin),
         1 => index().prop_map(Op::Redact),

@@ -65,6 +65,7 @@ pub fn check_request(
     }
     check_account(how, view, request);
     check_pins(view, request);
+    check_injections(view, request);
     check_prefix(request, last);
     check_input(request, seed);
 }
@@ -207,20 +208,59 @@ fn is_content(payload: &Payload) -> bool {
     }
 }
 
-/// Pinned stays, verbatim. Which entries are pinned is worked out here, where the log only grows.
-fn check_pins(view: &View, request: &Request) {
+/// An injection stands right before the message that it names, system first, where the log has
+/// nothing that could have taken that message away.
+fn check_injections(view: &View, request: &Request) {
     let log = view.log();
-    let grows =
-        log.iter()
-            .enumerate()
-            .all(|(at, entry)| match (&entry.payload, &entry.parent_id) {
-                (Payload::Revert(_), _) => false,
-                (_, Some(parent)) => at == 0 || log[at - 1].id == *parent,
-                (_, None) => true,
-            });
-    if !grows {
+    let covers = |e: &Entry| matches!(e.payload, Payload::CompactionSummary(_));
+    if !only_grows(view) || log.iter().any(|entry| covers(entry)) {
         return;
     }
+    let items = &request.receipt.items;
+    let positions: Vec<Option<usize>> = items.iter().map(|item| item.position).collect();
+    for (at, item) in items.iter().enumerate() {
+        let injected = |position: Option<usize>| match &log[position?].payload {
+            Payload::Injection(injection) => Some(injection),
+            _ => None,
+        };
+        let Some(injection) = injected(item.position) else {
+            continue;
+        };
+        let anchor = injection.before_entry_id.as_ref();
+        let Some(anchor) = anchor.and_then(|id| view.position(id)) else {
+            continue;
+        };
+        let own = item.position.unwrap();
+        let shown = positions.iter().position(|p| *p == Some(anchor));
+        let Some(shown) = shown.filter(|_| anchor < own) else {
+            continue;
+        };
+        let leads = log[..=anchor].iter().all(|e| {
+            !is_content(&e.payload)
+                || matches!(&e.payload, Payload::Message { message } if message.role.is_system())
+        });
+        match &log[anchor].payload {
+            Payload::Message { message } if message.role != Role::Tool && !leads => {}
+            _ => continue,
+        }
+        assert!(at < shown, "injection {own} is behind message {anchor}");
+        let mut before = (injection.role.is_system(), own);
+        for next in &positions[at + 1..shown] {
+            let beside = injected(*next).expect("only injections stand between");
+            assert_eq!(beside.before_entry_id, injection.before_entry_id);
+            let here = (beside.role.is_system(), next.unwrap());
+            assert!(here.0 == before.0 && here.1 > before.1 || before.0 && !here.0);
+            before = here;
+        }
+    }
+}
+
+/// Pinned stays, verbatim. Which entries are pinned is worked out here, where the log only grows.
+fn check_pins(view: &View, request: &Request) {
+    if !only_grows(view) {
+        return;
+    }
+    let log = view.log();
     let mut pinned = HashMap::new();
     for (at, entry) in log.iter().enumerate() {
         match &entry.payload {
@@ -276,6 +316,17 @@ fn check_pins(view: &View, request: &Request) {
             }
         }
     }
+}
+
+/// Whether nothing was undone and nothing is on another branch.
+fn only_grows(view: &View) -> bool {
+    let log = view.log();
+    let mut entries = log.iter().enumerate();
+    entries.all(|(at, entry)| match (&entry.payload, &entry.parent_id) {
+        (Payload::Revert(_), _) => false,
+        (_, Some(parent)) => at == 0 || log[at - 1].id == *parent,
+        (_, None) => true,
+    })
 }
 
 /// What is shared with the last request, found by comparing the two.
