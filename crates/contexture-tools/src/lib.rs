@@ -5,7 +5,10 @@
 //!
 //! **Never lives here:** the loop, and anything that makes a request.
 
+pub mod builtin;
+mod plain;
 mod run;
+mod template;
 mod tool;
 
 pub use run::{Refusal, RunContext};
