@@ -6,9 +6,12 @@
 //! **Never lives here:** the loop, and anything that makes a request.
 
 pub mod approval;
+pub mod builtin;
+mod plain;
 mod run;
 mod schema;
 mod secrets;
+mod template;
 mod tool;
 mod toolset;
 
