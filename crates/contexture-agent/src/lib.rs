@@ -27,6 +27,6 @@ pub use agent::{Agent, Options, Stores};
 pub use cancel::Cancel;
 pub use chat::Chat;
 pub use error::AgentError;
-pub use event::Event;
+pub use event::{Event, ToolStatus};
 pub use result::{AgentResult, Ended, Failure, Spent, ToolRun};
 pub use run::{Limits, Next, Run};

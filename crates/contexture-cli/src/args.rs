@@ -25,6 +25,8 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Do one task with tools, and answer
+    Run(Run),
     /// Build the exact request for a session, with a receipt
     Build(Build),
     /// What to append to a session that goes on, or that a provider refused as too long
@@ -63,6 +65,46 @@ pub enum Command {
 pub enum ConfigCommand {
     /// Print the JSON Schema of contexture.json
     Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Run {
+    /// What to do; `-` is standard input
+    pub task: String,
+    #[command(flatten)]
+    pub agent: AgentOptions,
+}
+
+/// What answers, what it may do, and where that is kept.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct AgentOptions {
+    /// The conversation to go on with, or to begin; a new one unless given
+    #[arg(long, value_name = "KEY")]
+    pub session: Option<String>,
+    /// The model: openai:NAME, openai-responses:NAME, anthropic:NAME, ollama:NAME
+    #[arg(long, value_name = "SPEC")]
+    pub model: Option<String>,
+    /// The address of a server that speaks like the model's provider
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// A tool that may act without being asked for: its name, or `server:*`
+    #[arg(long, value_name = "TOOL")]
+    pub allow: Vec<String>,
+    /// All of them
+    #[arg(long)]
+    pub allow_all: bool,
+    /// The most replies of a run
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub max_steps: Option<usize>,
+    /// The most tokens of a request (32k, 1m)
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub budget: Option<usize>,
+    /// Tokens of the budget that are kept free for the output
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub reserve: Option<usize>,
+    /// What stands in the place of history that leaves; the model unless given
+    #[arg(long, value_enum)]
+    pub compactor: Option<CompactorName>,
 }
 
 /// What is read, and within which limits.

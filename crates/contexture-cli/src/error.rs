@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use contexture::ContextError;
+use contexture_agent::AgentError;
 use contexture_store::StoreError;
 use serde_json::json;
 
@@ -42,6 +43,12 @@ pub enum CliError {
     /// The doctor found something.
     #[error("{what}")]
     Unhealthy { what: String, hint: String },
+    /// A run that did not come to an answer.
+    #[error("{what}")]
+    Unfinished { what: String, hint: String },
+    /// An agent could not go on.
+    #[error("{0}")]
+    Agent(AgentError),
     /// Whoever reads our output went away.
     #[error("the reader went away")]
     Pipe,
@@ -70,7 +77,7 @@ impl CliError {
                 _ => 1,
             },
             Self::NotAllowed { .. } => 5,
-            Self::Unhealthy { .. } => 1,
+            Self::Unhealthy { .. } | Self::Unfinished { .. } | Self::Agent(_) => 1,
             Self::Usage { .. } => 2,
         }
     }
@@ -84,6 +91,8 @@ impl CliError {
             Self::Store(error) => error.code(),
             Self::NotAllowed { .. } => "NotAllowed",
             Self::Unhealthy { .. } => "Unhealthy",
+            Self::Unfinished { .. } => "Unfinished",
+            Self::Agent(_) => "Model",
             Self::Pipe => "Pipe",
         }
     }
@@ -99,7 +108,9 @@ impl CliError {
             Self::Usage { hint, .. }
             | Self::Differs { hint, .. }
             | Self::NotAllowed { hint, .. }
+            | Self::Unfinished { hint, .. }
             | Self::Unhealthy { hint, .. } => hint.clone(),
+            Self::Agent(error) => error.hint(),
         }
     }
 }
@@ -107,6 +118,17 @@ impl CliError {
 impl From<ContextError> for CliError {
     fn from(error: ContextError) -> Self {
         Self::Context { place: None, error }
+    }
+}
+
+impl From<AgentError> for CliError {
+    /// What the core or the store refused is the same, whoever asked it.
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Context(error) => error.into(),
+            AgentError::Store(error) => error.into(),
+            other => Self::Agent(other),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Nothing lives here that a library could need: the commands read, call the core, and show.
 
+mod agent;
 mod args;
 mod command;
 mod config;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<(), CliError> {
     let Args { json, dir, command } = args;
     match command {
+        Command::Run(options) => command::run(&options, json, dir.as_deref()),
         Command::Build(options) => command::build(&options, json, dir.as_deref()),
         Command::Update(options) => command::update(&options, json, dir.as_deref()),
         Command::Tokens(options) => command::tokens(&options, json),

@@ -8,7 +8,7 @@ use contexture::entry::RequestRecord;
 use contexture::tokens::{FileTokenizer, Tokenizer, for_model};
 use contexture::{ContextConfig, Settings};
 
-use crate::args::{CompactorName, Format, Limits, Model};
+use crate::args::{AgentOptions, CompactorName, Format, Limits, Model};
 use crate::config::{self, Config};
 use crate::error::CliError;
 
@@ -76,6 +76,35 @@ pub fn of_session(
     settings.wire = last.and_then(|record| record.wire).unwrap_or_default();
     Ok(settings)
 }
+
+/// The settings for an agent's conversation with this model.
+pub fn for_agent(
+    options: &AgentOptions,
+    config: &Config,
+    model: &str,
+) -> Result<Settings, CliError> {
+    let mut limits = config.context;
+    if let Some(budget) = options.budget {
+        limits.max_input_tokens = budget;
+    }
+    if let Some(reserve) = options.reserve {
+        limits.reserved_output = reserve;
+    }
+    if limits.reserved_output == 0 {
+        // An agent's answers need room, and a provider counts them against the same window.
+        limits.reserved_output = REPLY.min(limits.max_input_tokens / 8);
+    }
+    limits.validate()?;
+    Ok(Settings {
+        config: limits,
+        tokenizer: for_model(Some(model)),
+        model: Some(model.to_owned()),
+        ..Settings::default()
+    })
+}
+
+/// The longest answer of an agent, unless the configuration says otherwise.
+const REPLY: usize = 8_192;
 
 /// The tokenizer for a model, or the one that a file holds.
 pub fn tokenizer(options: &Model, model: Option<&str>) -> Result<Arc<dyn Tokenizer>, CliError> {

@@ -5,12 +5,14 @@ mod paint;
 mod replay;
 mod request;
 mod session;
+mod steps;
 
 pub use diff::diff;
 pub use paint::Paint;
 pub use replay::Table;
 pub use request::{Shown, describe, request};
 pub use session::{entries, sessions};
+pub use steps::Steps;
 
 /// Text from outside, made harmless for a terminal: control characters, bidirectional overrides,
 /// zero-width and tag characters become visible or a dot. The log keeps them as they are.

@@ -1,0 +1,153 @@
+//! From options and configuration to an agent that is ready to run.
+
+mod approve;
+mod model;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use contexture::Settings;
+use contexture::entry::SessionHeader;
+use contexture::prompt::ToolPolicy;
+use contexture_agent::{Agent, Chat, Limits, Options, Stores, clock};
+use contexture_store::{Key, Memories, Sessions, Transcripts};
+use contexture_tools::approval::{Approvals, Standing};
+use contexture_tools::{Secrets, Tools, Toolset, builtin};
+use serde_json::{Map, Value, json};
+
+pub use self::approve::Terminal;
+pub use self::model::model;
+use crate::args::AgentOptions;
+use crate::config::{self, Config};
+use crate::error::CliError;
+use crate::{settings, store};
+
+/// An agent with its conversation.
+pub struct Ready {
+    pub agent: Agent,
+    pub chat: Chat,
+    pub sessions: Sessions,
+    /// What a person should know before it starts.
+    pub notices: Vec<String>,
+}
+
+/// How long a person has to answer whether a tool may act.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// Makes the agent, and opens its conversation. `kind` names a conversation that nobody named.
+pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<Ready, CliError> {
+    let config = config::load(dir)?;
+    let home = store::open(dir)?;
+    let log = Arc::clone(home.sessions.log());
+    let stores = Stores {
+        transcripts: Transcripts::new(Arc::clone(&log)),
+        memories: Memories::new(Arc::clone(&log), 200),
+    };
+    let model = model(options.model.as_deref(), options.base_url.as_deref())?;
+    let settings = settings_for(options, &config, model.name(), model.api().wire())?;
+    let key = match &options.session {
+        Some(name) => Key::new(name.as_str())?,
+        None => fresh(&home.sessions, kind)?,
+    };
+    let header = SessionHeader {
+        agent: Some("contexture".to_owned()),
+        cwd: Some(config.root.display().to_string()),
+        ..SessionHeader::default()
+    };
+    let chat = Chat::open(&home.sessions, &key, header, settings)?;
+    let tools: Arc<dyn Tools> = Arc::new(builtin::tools(builtin::Stores {
+        transcripts: stores.transcripts.clone(),
+        memories: stores.memories.clone(),
+    }));
+    let toolset = Toolset::new(
+        ToolPolicy::default(),
+        approvals(options),
+        Secrets::from_env(),
+    )
+    .with(tools);
+    let agent = Agent {
+        model,
+        tools: toolset,
+        stores,
+        options: Options {
+            limits: Limits {
+                max_steps: options.max_steps.unwrap_or(30),
+                ..Limits::default()
+            },
+            max_injected: 120,
+            sections: Vec::new(),
+            runtime_init: runtime_init(&config),
+            hints: hints(),
+        },
+    };
+    Ok(Ready {
+        agent,
+        chat,
+        sessions: home.sessions,
+        notices: Vec::new(),
+    })
+}
+
+/// How requests are built for this model.
+pub fn settings_for(
+    options: &AgentOptions,
+    config: &Config,
+    model: &str,
+    wire: contexture::Wire,
+) -> Result<Settings, CliError> {
+    let mut settings = settings::for_agent(options, config, model)?;
+    settings.wire = wire;
+    settings.params.insert("stream".to_owned(), json!(true));
+    if wire == contexture::Wire::OpenAi {
+        // Without it a stream does not say what it cost.
+        let usage = json!({"include_usage": true});
+        settings.params.insert("stream_options".to_owned(), usage);
+    }
+    Ok(settings)
+}
+
+/// What is allowed from the start, and whom to ask for the rest.
+fn approvals(options: &AgentOptions) -> Approvals {
+    let standing = Standing {
+        all: options.allow_all,
+        tools: options.allow.clone(),
+        calls: None,
+    };
+    let approvals = Approvals::new(standing);
+    match Terminal::here() {
+        Some(terminal) => approvals.asking(Arc::new(terminal), PATIENCE),
+        None => approvals,
+    }
+}
+
+/// A name that no conversation has yet: the kind, the day and the time.
+fn fresh(sessions: &Sessions, kind: &str) -> Result<Key, CliError> {
+    let now = clock::now();
+    let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
+    let (day, time) = digits.split_at(8.min(digits.len()));
+    let plain = format!("{kind}-{day}-{time}");
+    let mut key = Key::new(plain.as_str())?;
+    let mut n = 2;
+    while sessions.exists(&key)? {
+        key = Key::new(format!("{plain}-{n}"))?;
+        n += 1;
+    }
+    Ok(key)
+}
+
+fn runtime_init(config: &Config) -> Map<String, Value> {
+    let here = std::env::current_dir().unwrap_or_else(|_| config.root.clone());
+    Map::from_iter([
+        (
+            "workingDirectory".to_owned(),
+            json!(here.display().to_string()),
+        ),
+        ("system".to_owned(), json!(std::env::consts::OS)),
+    ])
+}
+
+/// The day, not the time: it is new once a day, and the request's beginning stays the same.
+fn hints() -> Map<String, Value> {
+    let day: String = clock::now().chars().take(10).collect();
+    Map::from_iter([("date".to_owned(), json!(day))])
+}

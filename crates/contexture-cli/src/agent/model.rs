@@ -1,0 +1,29 @@
+use std::sync::Arc;
+
+use contexture_model::{Client, Endpoint, Model, Patience};
+
+use crate::error::CliError;
+
+/// The model that answers where nobody names one: it needs no key and no network.
+pub const DEFAULT: &str = "local:smollm2";
+
+/// The model of a spec such as `anthropic:NAME`.
+pub fn model(spec: Option<&str>, base_url: Option<&str>) -> Result<Arc<dyn Model>, CliError> {
+    let spec = spec.unwrap_or(DEFAULT);
+    if spec.starts_with("local:") {
+        return Err(CliError::Usage {
+            what: format!("`{spec}`: this version has no local model yet"),
+            hint:
+                "name one with --model openai:NAME, anthropic:NAME or ollama:NAME; --base-url for \
+                   any server that speaks OpenAI's chat completions"
+                    .to_owned(),
+        });
+    }
+    let wrong = |error: contexture_model::ModelError| CliError::Usage {
+        what: error.to_string(),
+        hint: "a model is named provider:model, such as anthropic:NAME or ollama:NAME".to_owned(),
+    };
+    let endpoint = Endpoint::parse(spec, base_url).map_err(wrong)?;
+    let client = Client::new(endpoint, Patience::default()).map_err(wrong)?;
+    Ok(Arc::new(client))
+}

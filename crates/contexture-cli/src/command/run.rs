@@ -1,0 +1,129 @@
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use contexture::Message;
+use contexture_agent::{AgentResult, Cancel, Ended, Event};
+
+use crate::agent::{self, Ready};
+use crate::args::Run;
+use crate::error::CliError;
+use crate::view::{Steps, safe};
+
+/// `ctx run`.
+pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+    let task = task(&options.task)?;
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let Ready {
+            agent,
+            mut chat,
+            notices,
+            ..
+        } = agent::ready(&options.agent, "run", dir)?;
+        for notice in notices {
+            eprintln!("ctx: {}", safe(&notice));
+        }
+        let cancel = Cancel::default();
+        stop_on_ctrl_c(&cancel);
+        let steps = Steps::new();
+        // Whoever reads us may go away in the middle; the run goes on, the log is worth it.
+        let broken = Arc::new(AtomicBool::new(false));
+        let on = |event: Event| {
+            let printed = match json {
+                true if event.is_live() => Ok(()),
+                true => line(&event),
+                false => steps.show(&event),
+            };
+            if printed.is_err() {
+                broken.store(true, Ordering::Relaxed);
+            }
+        };
+        let result = agent
+            .run(&mut chat, Message::user(task), &cancel, &on)
+            .await?;
+        if !json {
+            let key = chat.key();
+            eprintln!("session {key}: `ctx inspect {key}` shows what the model was told");
+        }
+        match broken.load(Ordering::Relaxed) {
+            true => Err(CliError::Pipe),
+            false => ended(&result),
+        }
+    })
+}
+
+/// A runtime with two threads: one may wait for a disk while the other listens to a server.
+pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::Io {
+            place: "starting".to_owned(),
+            error,
+        })
+}
+
+/// The first Ctrl-C stops the run and leaves a whole log; a second one does not wait for that.
+fn stop_on_ctrl_c(cancel: &Cancel) {
+    let cancel = cancel.clone();
+    tokio::spawn(async move {
+        for _ in 0..2 {
+            if tokio::signal::ctrl_c().await.is_err() {
+                return;
+            }
+            if cancel.is_cancelled() {
+                std::process::exit(130);
+            }
+            cancel.cancel();
+        }
+    });
+}
+
+/// What to do: the argument, or standard input.
+fn task(given: &str) -> Result<String, CliError> {
+    let task = match given {
+        "-" => std::io::read_to_string(std::io::stdin()).map_err(|error| CliError::Io {
+            place: "standard input".to_owned(),
+            error,
+        })?,
+        text => text.to_owned(),
+    };
+    match task.trim().is_empty() {
+        true => Err(CliError::Usage {
+            what: "there is no task".to_owned(),
+            hint: "say what to do: ctx run \"…\", or `-` to read it from standard input".to_owned(),
+        }),
+        false => Ok(task),
+    }
+}
+
+fn line(event: &Event) -> std::io::Result<()> {
+    let text = serde_json::to_string(event)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+/// The exit code follows from how it ended.
+fn ended(result: &AgentResult) -> Result<(), CliError> {
+    let (what, hint) = match result.ended {
+        Ended::Answered => return Ok(()),
+        Ended::MaxSteps => (
+            format!("stopped after {} steps", result.steps),
+            "raise agent.maxSteps or --max-steps, or go on with --session",
+        ),
+        Ended::Cancelled => ("stopped".to_owned(), "go on with --session"),
+        Ended::Length => (
+            "the answer was cut at its longest length".to_owned(),
+            "raise context.reservedOutput",
+        ),
+        Ended::Refused | Ended::Failed => ("the provider withheld the answer".to_owned(), ""),
+    };
+    Err(CliError::Unfinished {
+        what,
+        hint: hint.to_owned(),
+    })
+}
