@@ -44,9 +44,15 @@ impl Scene {
         }
     }
 
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        builtin::tools(self.stores.clone())
+    }
+
     pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
-        let tools = builtin::tools(self.stores.clone());
-        let found = tools.into_iter().find(|tool| tool.spec().name == name);
+        let found = self
+            .tools()
+            .into_iter()
+            .find(|tool| tool.spec().name == name);
         found.unwrap()
     }
 
