@@ -6,8 +6,10 @@
 //! **Never lives here:** the loop, and anything that makes a request.
 
 pub mod builtin;
+mod file;
 mod plain;
 mod run;
+pub mod skills;
 mod template;
 mod tool;
 

@@ -33,6 +33,10 @@ templates! {
     AgentContext = "agent-context",
     /// Lines of a transcript: `lines`, `cut`, `most`, `left`.
     ChatHistory = "chat-history",
+    /// A skill that was loaded: `name`, `description`, `folder`, `body`.
+    Skill = "skill",
+    /// The overview of skills: `lines`, `left`.
+    Skills = "skills",
 }
 
 impl Template {
