@@ -10,6 +10,7 @@ mod file;
 mod plain;
 mod run;
 pub mod skills;
+pub mod system;
 mod template;
 mod tool;
 
