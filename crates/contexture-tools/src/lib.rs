@@ -7,10 +7,13 @@
 
 pub mod approval;
 pub mod builtin;
+mod file;
 mod plain;
 mod run;
 mod schema;
 mod secrets;
+pub mod skills;
+pub mod system;
 mod template;
 mod tool;
 mod toolset;

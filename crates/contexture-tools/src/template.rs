@@ -33,6 +33,14 @@ templates! {
     AgentContext = "agent-context",
     /// Lines of a transcript: `lines`, `cut`, `most`, `left`.
     ChatHistory = "chat-history",
+    /// How an agent works. Takes no values.
+    Default = "default",
+    /// A file of the project's: `path`, `text`, `cut`.
+    Instructions = "instructions",
+    /// A skill that was loaded: `name`, `description`, `folder`, `body`.
+    Skill = "skill",
+    /// The overview of skills: `lines`, `left`.
+    Skills = "skills",
 }
 
 impl Template {

@@ -9,6 +9,7 @@ mod history;
 mod inject;
 mod memory;
 mod recall;
+mod skills;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use contexture_store::{Memories, Transcripts};
 use serde_json::{Map, Value, json};
 
 use self::arguments::{COUNT, OFFSET, object};
+use crate::skills::Skills;
 use crate::{Calling, Effect, Outcome, RunContext, Tool, ToolSpec};
 
 /// Where the tools look things up.
@@ -26,6 +28,8 @@ pub struct Stores {
     pub transcripts: Transcripts,
     /// What was done in them.
     pub memories: Memories,
+    /// What can be loaded for a task.
+    pub skills: Arc<Skills>,
 }
 
 /// The built-in tools, in a fixed order.
@@ -104,6 +108,29 @@ fn table() -> Vec<Row> {
                 &[],
             ),
             work: memory::load,
+        },
+        Row {
+            name: "skills_list",
+            category: "skills",
+            effect: Effect::Reads,
+            description: "List all skills, a line each: its name, and what it is for.",
+            parameters: object(&json!({}), &[]),
+            work: skills::list,
+        },
+        Row {
+            name: "skills_load",
+            category: "skills",
+            effect: Effect::Tells,
+            description: "Load a skill's instructions into the conversation. Do it before you begin a task that the \
+                skill is for; once is enough.",
+            parameters: object(
+                &json!({ "name": {
+                    "type": "string", "minLength": 1, "maxLength": skills::LONGEST_NAME,
+                    "description": "The skill's name, or a part of it that no other has.",
+                } }),
+                &["name"],
+            ),
+            work: skills::load,
         },
         Row {
             name: "context_recall",

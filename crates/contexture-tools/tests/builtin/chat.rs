@@ -1,7 +1,7 @@
 //! `chat_send`, `chat_load_history`, `agent_load_context`.
 
 use contexture_store::{Expected, Key, Record, Stream};
-use contexture_tools::{Effect, builtin};
+use contexture_tools::Effect;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, said};
@@ -9,7 +9,7 @@ use crate::scene::{Scene, said};
 #[test]
 fn every_spec_is_a_closed_schema() {
     let scene = Scene::new();
-    for tool in builtin::tools(scene.stores.clone()) {
+    for tool in scene.tools() {
         let spec = tool.spec();
         assert_eq!(spec.name, spec.wire_name());
         assert!(spec.description.len() > 40, "{}", spec.name);
@@ -40,7 +40,7 @@ async fn what_is_said_is_heard_at_once() {
 #[tokio::test]
 async fn without_a_run_a_tool_says_so() {
     let scene = Scene::new();
-    for tool in builtin::tools(scene.stores.clone()) {
+    for tool in scene.tools() {
         let arguments = json!({ "text": "x", "name": "x" });
         let outcome = tool.call(arguments.as_object().unwrap()).await;
         assert!(Scene::fails(&outcome).contains("inside a run"));

@@ -4,3 +4,4 @@
 mod chat;
 mod recall;
 mod scene;
+mod skills;

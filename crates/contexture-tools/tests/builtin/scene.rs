@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use contexture::{Entry, EntryId, Message};
 use contexture_store::{Execution, FileLog, FileOptions, Key, Log, Memories, Said, Transcripts};
 use contexture_tools::builtin::{self, Stores};
+use contexture_tools::skills::Skills;
 use contexture_tools::{Outcome, RunContext, Tool};
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub struct Scene {
-    _folder: TempDir,
+    pub folder: TempDir,
     pub log: Arc<dyn Log>,
     pub stores: Stores,
     pub run: Arc<RunContext>,
@@ -29,6 +30,7 @@ impl Scene {
         let stores = Stores {
             transcripts: Transcripts::new(Arc::clone(&log)),
             memories: Memories::new(Arc::clone(&log), 200),
+            skills: Arc::new(Skills::none()),
         };
         let told = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&told);
@@ -36,7 +38,7 @@ impl Scene {
         let tell = move |text: &str| ear.lock().unwrap().push(text.to_owned());
         let run = RunContext::new("chat", "run", messages, EntryId::from("u"), [], most, tell);
         Self {
-            _folder: folder,
+            folder,
             log,
             stores,
             run: Arc::new(run),
@@ -44,9 +46,15 @@ impl Scene {
         }
     }
 
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        builtin::tools(self.stores.clone())
+    }
+
     pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
-        let tools = builtin::tools(self.stores.clone());
-        let found = tools.into_iter().find(|tool| tool.spec().name == name);
+        let found = self
+            .tools()
+            .into_iter()
+            .find(|tool| tool.spec().name == name);
         found.unwrap()
     }
 

@@ -1,0 +1,140 @@
+//! The system side of an agent: who it is, how it works, what the project says, which skills it has.
+//!
+//! The order is fixed: `agent` (`Agent.md`), `default` (ours), `agents:PATH` (each `AGENTS.md` from
+//! the root down, the nearest last), `skills`. What files say is put in as it is, never rendered.
+
+mod files;
+
+use std::fmt;
+use std::path::Path;
+
+use contexture::ContextError;
+use contexture::prompt::Section;
+use contexture::tokens::Tokenizer;
+use serde_json::{Value, json};
+
+pub use self::files::instructions;
+
+use self::files::{Kind, Read};
+use crate::plain::plural;
+use crate::skills::Skills;
+use crate::template::Template;
+
+/// The price of the overview of skills, unless another is set.
+pub const SKILLS_TOKENS: usize = 2_000;
+
+/// What the system side is made from.
+pub struct Project<'a> {
+    /// The project's root.
+    pub root: &'a Path,
+    /// Where the agent works, in the root or below.
+    pub cwd: &'a Path,
+    /// Whether the user trusts the folder. What its files say are instructions to a model that has
+    /// tools, so without trust they are left out.
+    pub trusted: bool,
+    /// The skills.
+    pub skills: &'a Skills,
+    /// Counts what the overview of skills costs.
+    pub tokenizer: &'a dyn Tokenizer,
+    /// The most tokens of the overview.
+    pub skills_tokens: usize,
+}
+
+/// Something that people should know about the system side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Which file or part.
+    pub place: String,
+    /// What became of it.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// The sections, in their order, and what people should know of them.
+pub fn sections(project: &Project<'_>) -> (Vec<Section>, Vec<Notice>) {
+    let mut side = Side::default();
+    let files = side.files(project);
+    let (own, others): (Vec<Read>, Vec<Read>) =
+        files.into_iter().partition(|file| file.kind == Kind::Agent);
+    for file in own {
+        side.add(
+            "agent".to_owned(),
+            "Agent.md",
+            Template::Instructions,
+            &file.values(),
+        );
+    }
+    side.add(
+        "default".to_owned(),
+        "built-in",
+        Template::Default,
+        &json!({}),
+    );
+    for file in others {
+        let name = format!("agents:{}", file.shown);
+        side.add(name, &file.shown, Template::Instructions, &file.values());
+    }
+    match project
+        .skills
+        .overview(project.tokenizer, project.skills_tokens)
+    {
+        Ok(overview) => side.sections.extend(overview),
+        Err(error) => side.broken("skills", &error),
+    }
+    if !project.skills.refused().is_empty() {
+        side.notices.push(Notice {
+            place: "skills".to_owned(),
+            what: format!(
+                "{} refused",
+                plural(project.skills.refused().len(), "skill")
+            ),
+            hint: "`ctx skills list` says why".to_owned(),
+        });
+    }
+    (side.sections, side.notices)
+}
+
+#[derive(Default)]
+struct Side {
+    sections: Vec<Section>,
+    notices: Vec<Notice>,
+}
+
+impl Side {
+    /// The project's files, where it is trusted.
+    fn files(&mut self, project: &Project<'_>) -> Vec<Read> {
+        if project.trusted {
+            return files::read(project.root, project.cwd, &mut self.notices);
+        }
+        for path in instructions(project.root, project.cwd) {
+            self.notices.push(Notice {
+                place: path.display().to_string(),
+                what: "left out: this folder is not trusted".to_owned(),
+                hint: "`ctx trust` shows what it would allow, and asks".to_owned(),
+            });
+        }
+        Vec::new()
+    }
+
+    fn add(&mut self, name: String, origin: &str, template: Template, values: &Value) {
+        match template.render(values) {
+            Ok(text) => self.sections.push(Section::stable(name, origin, text)),
+            Err(error) => self.broken(origin, &error),
+        }
+    }
+
+    fn broken(&mut self, place: &str, error: &ContextError) {
+        self.notices.push(Notice {
+            place: place.to_owned(),
+            what: error.to_string(),
+            hint: error.hint(),
+        });
+    }
+}
