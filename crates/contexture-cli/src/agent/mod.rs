@@ -3,7 +3,7 @@
 mod approve;
 mod model;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contexture::Settings;
@@ -12,6 +12,8 @@ use contexture::prompt::ToolPolicy;
 use contexture_agent::{Agent, Chat, Limits, Options, Stores, clock};
 use contexture_store::{Key, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Standing};
+use contexture_tools::skills::{Places, Skills};
+use contexture_tools::system::{self, Project};
 use contexture_tools::{Secrets, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
@@ -54,11 +56,24 @@ pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<R
         cwd: Some(config.root.display().to_string()),
         ..SessionHeader::default()
     };
+    let tokenizer = Arc::clone(&settings.tokenizer);
     let chat = Chat::open(&home.sessions, &key, header, settings)?;
+    let trusted = true;
+    let skills = Arc::new(skills(&config, trusted));
     let tools: Arc<dyn Tools> = Arc::new(builtin::tools(builtin::Stores {
         transcripts: stores.transcripts.clone(),
         memories: stores.memories.clone(),
+        skills: Arc::clone(&skills),
     }));
+    let cwd = std::env::current_dir().unwrap_or_else(|_| config.root.clone());
+    let (sections, notices) = system::sections(&Project {
+        root: &config.root,
+        cwd: &cwd,
+        trusted,
+        skills: &skills,
+        tokenizer: tokenizer.as_ref(),
+        skills_tokens: SKILLS_TOKENS,
+    });
     let toolset = Toolset::new(
         ToolPolicy::default(),
         approvals(options),
@@ -75,7 +90,7 @@ pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<R
                 ..Limits::default()
             },
             max_injected: 120,
-            sections: Vec::new(),
+            sections,
             runtime_init: runtime_init(&config),
             hints: hints(),
         },
@@ -84,7 +99,26 @@ pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<R
         agent,
         chat,
         sessions: home.sessions,
-        notices: Vec::new(),
+        notices: notices
+            .into_iter()
+            .map(|notice| format!("{}: {}", notice.place, notice.what))
+            .collect(),
+    })
+}
+
+/// The most tokens of the overview of skills.
+const SKILLS_TOKENS: usize = 2_000;
+
+/// The skills of the user and, where the folder is trusted, of the project.
+fn skills(config: &Config, trusted: bool) -> Skills {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let own = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let own = own.or_else(|| home.as_ref().map(|home| home.join(".config")));
+    let own = own.map(|own| own.join("contexture"));
+    let places = Places::of_user(own.as_deref(), home.as_deref());
+    Skills::discover(&match trusted {
+        true => places.and_project(&config.root),
+        false => places,
     })
 }
 
