@@ -139,6 +139,18 @@ pub struct Compaction {
     /// Entries inside the span that stay: pins, the latest user message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_entry_ids: Vec<EntryId>,
+    /// What was tried before it, and why that would not do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+}
+
+/// A strategy that gave no summary, or none that would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Its name.
+    pub strategy: String,
+    /// Why, for people.
+    pub why: String,
 }
 
 /// Items that show a mark, or less of themselves.

@@ -63,13 +63,13 @@ impl Scenario {
         self
     }
 
-    pub fn compactor(mut self, compactor: Option<Arc<dyn Compactor>>) -> Self {
-        self.settings.compactor = compactor;
+    pub fn compactors(mut self, compactors: &[Arc<dyn Compactor>]) -> Self {
+        self.settings.compactors = compactors.to_vec();
         self
     }
 
     pub fn no_compactor(self) -> Self {
-        self.compactor(None)
+        self.compactors(&[])
     }
 
     pub fn wire(mut self, wire: Wire) -> Self {
@@ -195,6 +195,7 @@ impl Scenario {
             tokens_after: 0,
             first_covered_entry_id: first.map(EntryId::from),
             kept_entry_ids: Vec::new(),
+            refused: Vec::new(),
         }))
     }
 

@@ -170,6 +170,7 @@ impl Op {
                     tokens_after: 0,
                     first_covered_entry_id: at(from).map(|e| e.id.clone()),
                     kept_entry_ids: Vec::new(),
+                    refused: Vec::new(),
                 }))
             }),
             Self::Repeat(index) => at(index).map(|e| Entry::clone(e)),
@@ -504,7 +505,10 @@ impl How {
         };
         Settings {
             config: self.config,
-            compactor: self.compactor.then(|| Arc::new(Extract) as _),
+            compactors: match self.compactor {
+                true => vec![Arc::new(Extract)],
+                false => Vec::new(),
+            },
             tokenizer,
             wire: self.wire,
             ..Settings::default()
