@@ -106,6 +106,7 @@ async fn run(durability: Durability) -> (Duration, Vec<Vec<u8>>) {
             transcripts: Transcripts::new(Arc::clone(&log)),
             memories: Memories::new(Arc::clone(&log), 200),
         },
+        compactor: None,
         options: Options {
             limits: Limits {
                 max_steps: STEPS + 5,

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::chat::Prepared;
 use crate::tools::{Batch, NOT_RUN, result};
 use crate::{
-    AgentError, AgentResult, Cancel, Chat, Ended, Event, Limits, Next, Run, Spent, clock, ids,
+    AgentError, AgentResult, Cancel, Chat, Ended, Event, Limits, ModelCompactor, Next, Run, Spent,
+    clock, ids,
 };
 
 /// An agent: a model, tools, and how far it may go.
@@ -24,6 +25,9 @@ pub struct Agent {
     pub tools: Toolset,
     /// Where runs are remembered.
     pub stores: Stores,
+    /// Where the conversation's settings name one: what writes summaries with the model, so that it
+    /// stops with the run and its cost is counted.
+    pub compactor: Option<Arc<ModelCompactor>>,
     /// The rest.
     pub options: Options,
 }
@@ -74,6 +78,9 @@ impl Agent {
             context: None,
             last_said: String::new(),
         };
+        if let Some(compactor) = &self.compactor {
+            compactor.attach(cancel);
+        }
         let asked = user.text().into_owned();
         let ended = work.go(chat, user).await;
         work.result.end(match &ended {
@@ -167,7 +174,11 @@ impl Work<'_> {
             turn.runtime_init = some(&options.runtime_init);
             turn.hints = some(&options.hints);
         }
-        let prepared = blocking(|| chat.prepare(&turn))?;
+        let prepared = blocking(|| chat.prepare(&turn));
+        self.count_summaries(chat)?;
+        let mut prepared = prepared?;
+        // Their records stand behind what the request was made from, and change nothing in it.
+        prepared.at = chat.view().tail().cloned();
         for event in &prepared.events {
             (self.on)(event.clone());
         }
@@ -175,6 +186,17 @@ impl Work<'_> {
             self.context = self.context(chat);
         }
         Ok(prepared)
+    }
+
+    /// Logs and counts what summaries cost.
+    fn count_summaries(&mut self, chat: &mut Chat) -> Result<(), AgentError> {
+        let Some(compactor) = &self.agent.compactor else {
+            return Ok(());
+        };
+        let (calls, spent) = compactor.take_calls();
+        let records: Vec<Payload> = calls.into_iter().map(Payload::Custom).collect();
+        spent.iter().for_each(|usage| self.result.usage.add(usage));
+        blocking(|| chat.log_all(&self.result.run_id, &records))
     }
 
     /// What tools of this run may add to the conversation.

@@ -97,11 +97,15 @@ impl ModelCompactor {
     /// The messages of the last request up to the end of the span, and its tools.
     fn riding(&self, span: &Span<'_>) -> Result<(Vec<Message>, Vec<Value>), String> {
         let last = span.items.last().ok_or("there is nothing to summarise")?;
-        let mut session = Session::open(self.settings.clone(), span.log.iter().cloned()).map_err(said)?;
+        let mut session =
+            Session::open(self.settings.clone(), span.log.iter().cloned()).map_err(said)?;
         let end = session.view().position(last.id);
         let built = session.current().map_err(said)?;
         let items = built.receipt().items;
-        let index = items.iter().find(|item| item.position == end).map(|item| item.index);
+        let index = items
+            .iter()
+            .find(|item| item.position == end)
+            .map(|item| item.index);
         let index = index.ok_or("the span is not in the request")?;
         let messages = built.messages().take(index + 1).cloned().collect();
         Ok((messages, built.tools().to_vec()))
@@ -119,7 +123,8 @@ impl ModelCompactor {
             pin: false,
             ..message
         }));
-        let mut session = Session::open(self.settings.clone(), input.session_entries).map_err(said)?;
+        let mut session =
+            Session::open(self.settings.clone(), input.session_entries).map_err(said)?;
         let built = session
             .build(Turn {
                 tools: Some(tools),
@@ -136,7 +141,8 @@ impl ModelCompactor {
 
     /// Sends it and waits, as the build does that asks.
     fn ask(&self, body: Vec<u8>) -> Result<(String, Option<Usage>), String> {
-        let handle = Handle::try_current().map_err(|_| "there is no runtime to call the model in")?;
+        let handle =
+            Handle::try_current().map_err(|_| "there is no runtime to call the model in")?;
         if handle.runtime_flavor() != RuntimeFlavor::MultiThread {
             return Err("the runtime has one thread, and that one waits".to_owned());
         }
@@ -226,7 +232,9 @@ fn completed(text: &str, span: &Span<'_>) -> Result<String, String> {
         tail.push_str(&format!("\nNames: {}\n", missing.join(", ")));
     }
     let tail = tail.trim_end();
-    let room = span.max_tokens.saturating_sub(span.tokenizer.count(tail) + 2);
+    let room = span
+        .max_tokens
+        .saturating_sub(span.tokenizer.count(tail) + 2);
     let mut kept = String::new();
     for line in text.lines() {
         let longer = format!("{kept}{line}\n");
@@ -248,7 +256,12 @@ fn instruction(span: &Span<'_>) -> Result<String, String> {
     };
     // Rather less than there is room for: models count badly.
     let words = span.max_tokens / 2;
-    render_str("summarise", INSTRUCTION, json!({"words": words, "names": names})).map_err(said)
+    render_str(
+        "summarise",
+        INSTRUCTION,
+        json!({"words": words, "names": names}),
+    )
+    .map_err(said)
 }
 
 fn said(error: impl std::fmt::Display) -> String {

@@ -84,6 +84,7 @@ pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<R
         model,
         tools: toolset,
         stores,
+        compactor: None,
         options: Options {
             limits: Limits {
                 max_steps: options.max_steps.unwrap_or(30),

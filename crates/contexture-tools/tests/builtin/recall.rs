@@ -85,7 +85,12 @@ async fn words_find_what_is_out_of_sight_newest_first() {
     scene.logs(log());
     let answer = Scene::works(
         &scene
-            .call("context_recall", json!({ "words": "ZEBRA" }))
+            .call(
+                "context_recall",
+                json!({ "words": "ZEBRA",
+                    refused: Vec::new(),
+                }),
+            )
             .await,
     );
     let at = |needle: &str| {
