@@ -32,7 +32,8 @@ pub use input::{BuildInput, UpdateRequest};
 pub use item::Rule;
 pub use manager::{ContextManager, RuntimeHintProvider, UpdateResult};
 pub use receipt::{
-    BudgetUsed, CacheReceipt, ExcludedReceipt, ItemReceipt, Receipt, TokenizerUsed, ToolReceipt,
+    BudgetUsed, CacheReceipt, DeferredReceipt, ExcludedReceipt, ItemReceipt, Receipt,
+    TokenizerUsed, ToolReceipt,
 };
 pub use session::{Session, Settings};
 pub use turn::Turn;

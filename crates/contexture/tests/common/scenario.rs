@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contexture::build::{Compactor, Receipt, Session, Settings, Turn, Wire};
 use contexture::diff::{Diff, Side};
 use contexture::entry::{
-    BranchSummary, Compaction, Injection, Mask, RequestRecord, Target, ToolDelta,
+    BranchSummary, Compaction, DeferredTool, Injection, Mask, RequestRecord, Target, ToolDelta,
 };
 use contexture::message::openai;
 use contexture::prompt::Section;
@@ -244,7 +244,7 @@ impl Scenario {
         self.entry(Payload::Tools(ToolDelta {
             add: add.iter().map(|name| tool(name)).collect(),
             remove: remove.iter().map(|&name| name.to_owned()).collect(),
-            reason: None,
+            ..ToolDelta::default()
         }))
     }
 
@@ -267,6 +267,17 @@ impl Scenario {
 
     pub fn turn_tools(mut self, names: &[&str]) -> Self {
         self.turn.tools = Some(names.iter().map(|name| tool(name)).collect());
+        self
+    }
+
+    /// Tools that are not offered, each with what its spec would cost.
+    pub fn deferred(mut self, tools: &[(&str, usize)], reason: &str) -> Self {
+        let tools = tools.iter().map(|&(name, tokens)| DeferredTool {
+            name: name.to_owned(),
+            tokens,
+        });
+        self.turn.deferred = Some(tools.collect());
+        self.turn.tool_reason = Some(reason.to_owned());
         self
     }
 

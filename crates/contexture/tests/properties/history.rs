@@ -81,7 +81,7 @@ impl TurnSeed {
             hints: self.hints.clone(),
             messages: self.messages.clone(),
             overflow: self.overflow,
-            now: None,
+            ..Turn::default()
         }
     }
 }
@@ -411,7 +411,7 @@ fn payload() -> impl Strategy<Value = Payload> {
         1 => data().prop_map(|data| Payload::RuntimeInit { data }),
         2 => vec(section(), 0..3).prop_map(|sections| Payload::Sections { sections }),
         1 => (vec(tool(), 0..3), vec("[abc]", 0..2)).prop_map(|(add, remove)| {
-            Payload::Tools(ToolDelta { add, remove, reason: None })
+            Payload::Tools(ToolDelta { add, remove, ..ToolDelta::default() })
         }),
         1 => text().prop_map(|summary| Payload::BranchSummary(BranchSummary { summary, extra: Map::new() })),
         1 => Just(Payload::SessionHeader(SessionHeader {
