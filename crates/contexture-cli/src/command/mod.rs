@@ -8,7 +8,9 @@ mod inspect;
 mod point;
 mod replay;
 mod sessions;
+mod skills;
 mod tokens;
+mod trust;
 mod update;
 
 use std::io::Write;
@@ -29,7 +31,9 @@ pub use doctor::doctor;
 pub use inspect::inspect;
 pub use replay::replay;
 pub use sessions::{import, sessions};
+pub use skills::skills;
 pub use tokens::tokens;
+pub use trust::trust;
 pub use update::update;
 
 /// `ctx config schema`.
