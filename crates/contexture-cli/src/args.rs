@@ -46,6 +46,11 @@ pub enum Command {
     Replay(Replay),
     /// Check every log, and repair what can be
     Doctor(Doctor),
+    /// Skills: list, show
+    #[command(subcommand)]
+    Skills(Skills),
+    /// Trust this folder: what it would allow, and a question
+    Trust(Trust),
     /// The same as `sessions import`
     #[command(hide = true)]
     Import(Import),
@@ -258,6 +263,35 @@ pub struct Import {
     /// Only what the file says: no record of the requests that would have led to it
     #[arg(long)]
     pub no_requests: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Skills {
+    /// All skills with their price in tokens, and why others are refused
+    List {
+        #[command(flatten)]
+        model: Model,
+    },
+    /// A skill as a model reads it
+    Show {
+        /// Its name, its id, or a part of its name
+        skill: String,
+        #[command(flatten)]
+        model: Model,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Trust {
+    /// End the trust in this folder
+    #[arg(long, conflicts_with_all = ["list", "yes"])]
+    pub revoke: bool,
+    /// All folders that are trusted
+    #[arg(long, conflicts_with = "yes")]
+    pub list: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

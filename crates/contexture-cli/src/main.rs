@@ -9,7 +9,10 @@ mod config;
 mod error;
 mod input;
 mod settings;
+mod skills;
 mod store;
+mod trust;
+mod user;
 mod view;
 
 use std::process::ExitCode;
@@ -47,6 +50,8 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Diff(options) => command::diff(&options, json, dir.as_deref()),
         Command::Doctor(options) => command::doctor(&options, json, dir.as_deref()),
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
+        Command::Skills(what) => command::skills(&what, json, dir.as_deref()),
+        Command::Trust(options) => command::trust(&options, json, dir.as_deref()),
         Command::Config {
             command: args::ConfigCommand::Schema,
         } => command::schema(),

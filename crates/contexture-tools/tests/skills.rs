@@ -100,11 +100,11 @@ fn front_matter_that_is_not_as_it_must_be_is_refused() {
         ),
         (
             "---\nname: &a pdf\ndescription: *a\n---\n",
-            "front matter is refused",
+            "anchors and aliases are not allowed",
         ),
         (
             "---\nname: pdf\ndescription: &unused d\n---\n",
-            "front matter is refused",
+            "anchors and aliases are not allowed",
         ),
         (
             "---\nname: pdf\ndescription: d\nm: {<<: {a: 1}}\n---\n",

@@ -9,7 +9,9 @@ mod point;
 mod replay;
 mod run;
 mod sessions;
+mod skills;
 mod tokens;
+mod trust;
 mod update;
 
 use std::io::Write;
@@ -31,7 +33,9 @@ pub use inspect::inspect;
 pub use replay::replay;
 pub use run::run;
 pub use sessions::{import, sessions};
+pub use skills::skills;
 pub use tokens::tokens;
+pub use trust::trust;
 pub use update::update;
 
 /// `ctx config schema`.

@@ -85,15 +85,29 @@ fn parse(front: &str) -> Result<Map<String, Value>, Fault> {
         merge_keys: serde_saphyr::MergeKeyPolicy::Error,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
     };
-    let refused = |error: serde_saphyr::Error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        Fault::BadFrontMatter(one_line(first).chars().take(200).collect())
-    };
-    match serde_saphyr::from_str_with_options(front, options).map_err(refused)? {
+    match serde_saphyr::from_str_with_options(front, options).map_err(|error| refused(&error))? {
         Value::Object(fields) => Ok(fields),
         _ => Err(Fault::BadFrontMatter("it is no map".to_owned())),
     }
+}
+
+fn refused(error: &serde_saphyr::Error) -> Fault {
+    use serde_saphyr::Error;
+    use serde_saphyr::budget::BudgetBreach::{Aliases, Anchors};
+    let what = match error.without_snippet() {
+        Error::Budget {
+            breach: Anchors { .. } | Aliases { .. },
+            ..
+        } => "anchors and aliases are not allowed".to_owned(),
+        Error::Budget { .. } => "there is too much in it".to_owned(),
+        other => {
+            let text = other.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let first = first.strip_prefix("error: ").unwrap_or(first);
+            one_line(first).chars().take(200).collect()
+        }
+    };
+    Fault::BadFrontMatter(what)
 }
 
 fn text(
