@@ -6,6 +6,7 @@
 //! **Never lives here:** the loop, and anything that makes a request.
 
 mod run;
+pub mod shell;
 mod tool;
 
 pub use run::{Refusal, RunContext};
