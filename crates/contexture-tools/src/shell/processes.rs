@@ -67,8 +67,8 @@ impl Family {
     }
 }
 
-/// When to count: that costs more the more processes the system has, so it is done when there are many
-/// new threads in it, and every now and then.
+/// Counts now and then, and at once when the system has many new threads: those are cheap to know,
+/// while counting costs more the more processes there are.
 #[derive(Default)]
 pub struct Census {
     looked: usize,
@@ -77,14 +77,21 @@ pub struct Census {
 }
 
 impl Census {
-    pub fn is_due(&mut self) -> bool {
+    pub fn finds_too_many(&mut self, family: Family) -> bool {
         self.looked += 1;
-        let Some(now) = system::threads() else {
-            return true;
-        };
+        let now = system::threads().unwrap_or_default();
         let fewest = self.fewest.unwrap_or(now).min(now);
         self.fewest = Some(fewest);
-        now - fewest > MOST / 2 || self.looked.is_multiple_of(20)
+        if now - fewest > MOST / 2 {
+            // Nobody would get to count against a fork bomb, so the group stands still meanwhile.
+            _ = kill_process_group(family.group, Signal::STOP);
+            let too_many = family.count() > MOST;
+            if !too_many {
+                _ = kill_process_group(family.group, Signal::CONT);
+            }
+            return too_many;
+        }
+        self.looked.is_multiple_of(20) && family.count() > MOST
     }
 }
 

@@ -189,7 +189,7 @@ impl<'a> Run<'a> {
                     if full.load(Ordering::Relaxed) {
                         break Ending::TooMuchOutput;
                     }
-                    if census.is_due() && self.family.count() > processes::MOST {
+                    if census.finds_too_many(self.family) {
                         break Ending::TooManyProcesses;
                     }
                 }

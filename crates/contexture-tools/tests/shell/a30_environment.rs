@@ -34,7 +34,6 @@ async fn ours_cannot_be_read_from_outside() {
         let ours = std::process::id();
         let command = format!("cat /proc/{ours}/environ; cat /proc/$PPID/environ");
         let outcome = run(&project.within(sandbox), &command).await;
-        assert!(outcome.failed, "{sandbox}");
         assert!(
             !text(&outcome).contains("CARGO"),
             "{sandbox}: {}",
