@@ -12,6 +12,7 @@ mod plain;
 mod run;
 mod schema;
 mod secrets;
+pub mod shell;
 pub mod skills;
 pub mod system;
 mod template;
