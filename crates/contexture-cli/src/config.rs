@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use contexture::text::nearest;
 use contexture::{ContextConfig, ContextError, json};
 use contexture_store::Durability;
+use contexture_tools::mcp::{self, ServerConfig};
 use serde_json::{Map, Value, json};
 
 use crate::error::CliError;
@@ -122,6 +123,8 @@ pub struct Config {
     pub context: ContextConfig,
     /// Where logs are kept.
     pub store: StoreConfig,
+    /// The project's MCP servers: not to be started before the folder is trusted.
+    pub servers: Vec<ServerConfig>,
 }
 
 /// Where logs are kept, and when an append is acknowledged.
@@ -134,27 +137,44 @@ pub struct StoreConfig {
 /// The project's settings; the defaults where there is no project.
 pub fn load(dir: Option<&Path>) -> Result<Config, CliError> {
     let root = root(dir)?;
-    let path = root.join(NAME);
-    let (context, store) = if path.is_file() {
-        let bytes = std::fs::read(&path).map_err(|error| CliError::Io {
-            place: path.display().to_string(),
-            error,
-        })?;
-        read(&bytes).map_err(|error| CliError::Context {
-            place: Some(path),
-            error,
-        })?
-    } else {
-        Default::default()
-    };
+    let (context, store, servers) = settings(root.join(NAME))?;
     Ok(Config {
         root,
         context,
         store,
+        servers,
     })
 }
 
-fn read(bytes: &[u8]) -> Result<(ContextConfig, StoreConfig), ContextError> {
+/// The MCP servers that the user set for all projects.
+pub fn user_servers() -> Result<Vec<ServerConfig>, CliError> {
+    let home = || std::env::home_dir().map(|home| home.join(".config"));
+    let given = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let folder = given.filter(|path| path.is_absolute()).or_else(home);
+    let Some(folder) = folder else {
+        return Ok(Vec::new());
+    };
+    Ok(settings(folder.join("contexture").join(NAME))?.2)
+}
+
+type Settings = (ContextConfig, StoreConfig, Vec<ServerConfig>);
+
+/// What a file says; the defaults where there is none.
+fn settings(path: PathBuf) -> Result<Settings, CliError> {
+    if !path.is_file() {
+        return Ok(Default::default());
+    }
+    let bytes = std::fs::read(&path).map_err(|error| CliError::Io {
+        place: path.display().to_string(),
+        error,
+    })?;
+    read(&bytes).map_err(|error| CliError::Context {
+        place: Some(path),
+        error,
+    })
+}
+
+fn read(bytes: &[u8]) -> Result<Settings, ContextError> {
     let Value::Object(document) = json::parse(bytes, 1)? else {
         return Err(ContextError::invalid(
             "line 1",
@@ -169,7 +189,10 @@ fn read(bytes: &[u8]) -> Result<(ContextConfig, StoreConfig), ContextError> {
         limits = limits.overlaid(&ours.map(|(k, v)| (k.clone(), v.clone())).collect())?;
         limits.validate()?;
     }
-    Ok((limits, store(&document)?))
+    let servers = document
+        .get("mcpServers")
+        .map_or(Ok(Vec::new()), mcp::read)?;
+    Ok((limits, store(&document)?, servers))
 }
 
 fn store(document: &Map<String, Value>) -> Result<StoreConfig, ContextError> {
@@ -301,6 +324,10 @@ pub fn schema() -> Value {
                 at[name] = entry;
             }
             at = &mut at[name];
+        }
+        if path == "mcpServers" {
+            *at = mcp::schema();
+            continue;
         }
         *at = json!({ "type": kind, "description": about });
         if kind == "integer" {

@@ -24,6 +24,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return error::usage(&error),
     };
+    if let Command::Supervise { args } = &args.command {
+        return contexture_tools::supervise::run(args);
+    }
     let json = args.json;
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,6 +49,9 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Diff(options) => command::diff(&options, json, dir.as_deref()),
         Command::Doctor(options) => command::doctor(&options, json, dir.as_deref()),
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
+        Command::Mcp(what) => command::mcp(&what, json, dir.as_deref()),
+        // Handled before: its exit code is that of another program.
+        Command::Supervise { .. } => Ok(()),
         Command::Config {
             command: args::ConfigCommand::Schema,
         } => command::schema(),

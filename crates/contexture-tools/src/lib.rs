@@ -5,7 +5,11 @@
 //!
 //! **Never lives here:** the loop, and anything that makes a request.
 
+pub mod deferred;
+pub mod mcp;
 mod run;
+pub mod schema;
+pub mod supervise;
 mod tool;
 
 pub use run::{Refusal, RunContext};
