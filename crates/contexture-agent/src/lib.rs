@@ -20,11 +20,12 @@ mod compact;
 mod error;
 mod event;
 mod ids;
+mod offer;
 mod result;
 mod run;
 mod tools;
 
-pub use agent::{Agent, Options, Stores};
+pub use agent::{Agent, History, Options, Stores};
 pub use cancel::Cancel;
 pub use chat::Chat;
 pub use compact::ModelCompactor;

@@ -51,6 +51,15 @@ pub enum Command {
     Skills(Skills),
     /// Trust this folder: what it would allow, and a question
     Trust(Trust),
+    /// MCP servers: list, tools
+    #[command(subcommand)]
+    Mcp(Mcp),
+    /// Ends a program when its parent is gone
+    #[command(name = "__supervise", hide = true)]
+    Supervise {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
+    },
     /// The same as `sessions import`
     #[command(hide = true)]
     Import(Import),
@@ -249,6 +258,17 @@ pub enum Sessions {
     Rm {
         /// The session
         session: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// Each server, how it is reached, and how it does
+    List,
+    /// The tools of all servers, with what each takes of a request
+    Tools {
+        #[command(flatten)]
+        model: Model,
     },
 }
 

@@ -27,6 +27,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return error::usage(&error),
     };
+    if let Command::Supervise { args } = &args.command {
+        return contexture_tools::supervise::run(args);
+    }
     let json = args.json;
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -52,6 +55,9 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
         Command::Skills(what) => command::skills(&what, json, dir.as_deref()),
         Command::Trust(options) => command::trust(&options, json, dir.as_deref()),
+        Command::Mcp(what) => command::mcp(&what, json, dir.as_deref()),
+        // Handled before: its exit code is that of another program.
+        Command::Supervise { .. } => Ok(()),
         Command::Config {
             command: args::ConfigCommand::Schema,
         } => command::schema(),

@@ -14,7 +14,9 @@ use contexture::json;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CliError;
-use crate::{input, time, user};
+use contexture_agent::clock;
+
+use crate::{input, user};
 
 /// Whether the user trusts a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +122,7 @@ pub fn record(root: &Path, configuration: Option<&str>) -> Result<(), CliError> 
     let folder = Folder {
         path: canonical(root)?,
         digest: configuration.map(str::to_owned),
-        at: time::now(),
+        at: clock::now(),
     };
     change(|folders| {
         folders.retain(|known| known.path != folder.path);

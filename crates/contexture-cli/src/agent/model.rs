@@ -2,14 +2,25 @@ use std::sync::Arc;
 
 use contexture_model::{Client, Endpoint, Model, Patience};
 
+use crate::args::AgentOptions;
+use crate::config::{Chosen, Config};
 use crate::error::CliError;
 
 /// The model that answers where nobody names one: it needs no key and no network.
 pub const DEFAULT: &str = "local:smollm2";
 
+/// The model that the options name, or the configuration, or nobody.
+pub fn model(options: &AgentOptions, config: &Config) -> Result<Arc<dyn Model>, CliError> {
+    let chosen = |own: &Option<String>, set: &Option<Chosen<String>>| {
+        own.clone().or_else(|| Some(set.as_ref()?.value.clone()))
+    };
+    let spec = chosen(&options.model, &config.agent.model);
+    let base_url = chosen(&options.base_url, &config.agent.base_url);
+    of_spec(spec.as_deref().unwrap_or(DEFAULT), base_url.as_deref())
+}
+
 /// The model of a spec such as `anthropic:NAME`.
-pub fn model(spec: Option<&str>, base_url: Option<&str>) -> Result<Arc<dyn Model>, CliError> {
-    let spec = spec.unwrap_or(DEFAULT);
+pub fn of_spec(spec: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>, CliError> {
     if spec.starts_with("local:") {
         return Err(CliError::Usage {
             what: format!("`{spec}`: this version has no local model yet"),

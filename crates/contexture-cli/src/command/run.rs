@@ -21,7 +21,7 @@ pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError
             mut chat,
             notices,
             ..
-        } = agent::ready(&options.agent, "run", dir)?;
+        } = agent::ready(&options.agent, "run", dir).await?;
         for notice in notices {
             eprintln!("ctx: {}", safe(&notice));
         }

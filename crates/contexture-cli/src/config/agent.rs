@@ -4,23 +4,20 @@ use std::path::{Path, PathBuf};
 
 use contexture::ContextError;
 use contexture::prompt::ToolPolicy;
-use serde_json::{Map, Value};
+use contexture_tools::mcp::{self, ServerConfig};
+use serde_json::Value;
 
 use super::layers::{Chosen, Layers, Source};
 
 /// How an agent runs.
 #[derive(Debug, Default)]
-#[allow(dead_code, reason = "for the commands that run an agent")]
 pub struct AgentConfig {
     /// The model, as `provider:name`.
     pub model: Option<Chosen<String>>,
     /// The address of its endpoint.
     pub base_url: Option<Chosen<String>>,
-    /// MCP servers by name, as they were written. A project's stands before the user's of the same
-    /// name.
-    pub mcp_servers: Map<String, Value>,
-    /// The names of those that the project chose.
-    pub servers_of_project: Vec<String>,
+    /// MCP servers. A project's stands in the place of the user's of the same name.
+    pub mcp_servers: Vec<ServerConfig>,
     /// Which tools may be used.
     pub tool_policy: ToolPolicy,
     /// What shell commands may do.
@@ -36,7 +33,6 @@ pub struct AgentConfig {
 
 /// What shell commands may do.
 #[derive(Debug, Default)]
-#[allow(dead_code, reason = "for the commands that run an agent")]
 pub struct ShellConfig {
     /// Whether they may use the network.
     pub network: bool,
@@ -74,12 +70,10 @@ impl AgentConfig {
             let texts = chosen.into_iter().flatten().filter_map(Value::as_str);
             texts.map(str::to_owned).collect()
         };
-        let (mcp_servers, servers_of_project) = servers(layers);
         Ok(Self {
             model: layers.text("model"),
             base_url: layers.text("baseUrl"),
-            mcp_servers,
-            servers_of_project,
+            mcp_servers: servers(layers)?,
             tool_policy: policies(layers)?,
             shell: ShellConfig {
                 network: switch("shell.network", false),
@@ -104,17 +98,13 @@ impl AgentConfig {
 }
 
 /// Both have servers; of two with the same name the project's is used.
-fn servers(layers: &Layers<'_>) -> (Map<String, Value>, Vec<String>) {
+fn servers(layers: &Layers<'_>) -> Result<Vec<ServerConfig>, ContextError> {
     const KEY: &str = "mcpServers";
     let of_user = layers.of_user(KEY).and_then(Value::as_object);
     let of_project = layers.of_project(KEY).and_then(Value::as_object);
     let mut all = of_user.cloned().unwrap_or_default();
-    let mut names = Vec::new();
-    for (name, server) in of_project.into_iter().flatten() {
-        all.insert(name.clone(), server.clone());
-        names.push(name.clone());
-    }
-    (all, names)
+    all.extend(of_project.cloned().unwrap_or_default());
+    mcp::read(&Value::Object(all))
 }
 
 /// The project's policy over the user's. Denials and rules add up: trust in a folder takes nothing

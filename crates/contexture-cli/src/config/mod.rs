@@ -14,8 +14,8 @@ use contexture_store::Durability;
 use serde_json::{Map, Value};
 
 pub use agent::AgentConfig;
-#[allow(unused_imports, reason = "for the commands that run an agent")]
-pub use agent::{Sandbox, ShellConfig};
+
+pub use agent::Sandbox;
 pub use keys::schema;
 pub use layers::Chosen;
 
@@ -34,7 +34,6 @@ pub struct Config {
     /// How an agent runs.
     pub agent: AgentConfig,
     /// Keys that the project sets and that do not count, because its folder is not trusted.
-    #[allow(dead_code, reason = "for the commands that run an agent")]
     pub withheld: Vec<&'static str>,
     /// The project's file as it stands, for showing what trust would allow.
     pub project: Map<String, Value>,

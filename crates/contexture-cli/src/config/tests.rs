@@ -29,6 +29,12 @@ fn hostile() -> Value {
     })
 }
 
+fn servers(agent: &AgentConfig) -> Vec<(&str, String)> {
+    let all = agent.mcp_servers.iter();
+    all.map(|server| (server.name.as_str(), server.shown()))
+        .collect()
+}
+
 #[test]
 fn without_trust_a_project_runs_and_sends_nothing() {
     let user = json!({
@@ -37,10 +43,9 @@ fn without_trust_a_project_runs_and_sends_nothing() {
         "toolPolicy": { "deniedTools": ["exec_shell"] },
     });
     let (agent, withheld) = agent(&user, &hostile(), false);
-    assert_eq!(agent.model.unwrap().value, "openai:mine");
+    assert_eq!(agent.model.as_ref().unwrap().value, "openai:mine");
     assert_eq!(agent.base_url, None);
-    assert_eq!(Value::Object(agent.mcp_servers), user["mcpServers"]);
-    assert!(agent.servers_of_project.is_empty());
+    assert_eq!(servers(&agent), [("a", "mine".to_owned())]);
     assert_eq!(agent.tool_policy.allowed_tools, None);
     assert!(
         !agent.shell.network && agent.shell.writable.is_empty() && agent.shell.allow.is_empty()
@@ -74,14 +79,21 @@ fn with_trust_the_project_stands_over_the_user() {
     });
     let (agent, withheld) = agent(&user, &hostile(), true);
     assert_eq!(withheld, [""; 0]);
-    let model = agent.model.unwrap();
+    let model = agent.model.as_ref().unwrap();
     assert!(model.is_projects() && model.value == "openai:theirs");
-    assert_eq!(agent.mcp_servers["a"]["command"], "theirs");
-    assert_eq!(agent.mcp_servers["c"]["command"], "mine");
-    assert_eq!(agent.servers_of_project, ["a", "b"]);
+    let servers = servers(&agent);
+    assert!(servers.contains(&("a", "theirs".to_owned())), "{servers:?}");
+    assert!(servers.contains(&("c", "mine".to_owned())), "{servers:?}");
+    assert_eq!(servers.len(), 3);
     // No denial of the user's is taken away.
-    assert_eq!(agent.tool_policy.denied_tools.unwrap(), ["exec_shell", "x"]);
-    assert_eq!(agent.tool_policy.allowed_tools.unwrap(), ["exec_shell"]);
+    assert_eq!(
+        agent.tool_policy.denied_tools.as_deref().unwrap(),
+        ["exec_shell", "x"]
+    );
+    assert_eq!(
+        agent.tool_policy.allowed_tools.as_deref().unwrap(),
+        ["exec_shell"]
+    );
     assert_eq!(
         agent.shell.writable,
         [Path::new("/"), Path::new("/root/out")]

@@ -12,7 +12,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 use super::output::{Capture, Folder, private_folder, unique};
-use super::processes::{self, Census, Family};
+use super::processes::{Census, Family};
 use super::protected::{Guard, Protected};
 use super::sandbox::{self, Reach, Sandbox};
 use super::{ShellError, ShellOptions, environment, words};

@@ -54,6 +54,7 @@ fn log() -> Vec<Entry> {
             tokens_after: 0,
             first_covered_entry_id: None,
             kept_entry_ids: Vec::new(),
+            refused: Vec::new(),
         }),
     );
     push(
@@ -88,7 +89,6 @@ async fn words_find_what_is_out_of_sight_newest_first() {
             .call(
                 "context_recall",
                 json!({ "words": "ZEBRA",
-                    refused: Vec::new(),
                 }),
             )
             .await,

@@ -31,20 +31,31 @@ pub(super) struct Means<'a> {
 
 impl Session {
     /// Brings the request under its limits, by entries.
-    pub(super) fn relieve(&mut self, overflow: bool, now: &str) -> Result<bool, ContextError> {
+    pub(super) fn relieve(
+        &mut self,
+        overflow: bool,
+        keep_messages: Option<usize>,
+        now: &str,
+    ) -> Result<bool, ContextError> {
         let config = self.settings.config;
         let limit = self.limit();
-        let trigger = if config.enable_compaction {
+        let mut trigger = if config.enable_compaction {
             limit.percent(config.trigger_percent).messages_of(&limit)
         } else {
             limit
         };
         let load = self.load();
+        let keep = keep_messages.map_or(usize::MAX, |keep| keep.max(1));
+        trigger.messages = trigger.messages.min(keep);
         if load.within(&trigger) && !overflow {
             return Ok(false);
         }
         let before = self.view.log().len();
-        let goal = goal(&load, &limit, &trigger, overflow, config.target_percent);
+        let mut goal = goal(&load, &limit, &trigger, overflow, config.target_percent);
+        // So many are wanted, and not a share of so many.
+        if goal.messages < keep && keep <= limit.messages && load.messages > keep {
+            goal.messages = keep;
+        }
         let compactors = match config.enable_compaction {
             true => self.settings.compactors.clone(),
             false => Vec::new(),

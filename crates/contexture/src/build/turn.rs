@@ -24,6 +24,8 @@ pub struct Turn {
     pub messages: Vec<Message>,
     /// The provider said that the last request was too long.
     pub overflow: bool,
+    /// Compact now, if the request has more messages than this, down to so many.
+    pub keep_messages: Option<usize>,
     /// The time, for the entries that are made.
     pub now: Option<String>,
 }
@@ -65,7 +67,7 @@ impl Session {
             }
         }
         self.refresh()?;
-        let compacted = self.relieve(turn.overflow, &now)?;
+        let compacted = self.relieve(turn.overflow, turn.keep_messages, &now)?;
         self.write();
         Ok(compacted)
     }
