@@ -93,7 +93,7 @@ impl Allows {
     fn of(config: &Config) -> Result<Self, CliError> {
         let skills = Skills::discover(&Places::default().and_project(&config.root));
         let files = system::instructions(&config.root, &config::here()?);
-        let shown = |path: &Path| {
+        let named = |path: &Path| {
             let path = path.strip_prefix(&config.root).unwrap_or(path);
             path.display().to_string()
         };
@@ -104,7 +104,7 @@ impl Allows {
                 .iter()
                 .map(|skill| skill.name.clone())
                 .collect(),
-            instructions: files.iter().map(|path| shown(path)).collect(),
+            instructions: files.iter().map(|path| named(path)).collect(),
         })
     }
 
@@ -139,9 +139,9 @@ impl Allows {
                     }
                 }
                 ("baseUrl", url) => {
-                    out.push_str(&format!("  sends everything to {}\n", short(url)));
+                    out.push_str(&format!("  sends everything to {}\n", shown(url)));
                 }
-                (key, value) => out.push_str(&format!("  runs with {key} = {}\n", short(value))),
+                (key, value) => out.push_str(&format!("  runs with {key} = {}\n", shown(value))),
             }
         }
         if !self.skills.is_empty() {
@@ -158,39 +158,40 @@ impl Allows {
     }
 }
 
-/// A server, with what it runs or where it is, and the variables that it gets.
+/// A server: what it runs, and everything else that is said of it, since a variable can change what
+/// a program does as much as its name.
 fn started(name: &str, server: &Value) -> String {
-    let text = |key: &str| server.get(key).and_then(Value::as_str);
-    let what = match (text("command"), text("url")) {
-        (Some(command), _) => {
-            let args = server.get("args").and_then(Value::as_array);
-            let args = args.into_iter().flatten().map(|arg| match arg.as_str() {
-                Some(arg) => arg.to_owned(),
-                None => arg.to_string(),
-            });
-            let all: Vec<String> = std::iter::once(command.to_owned()).chain(args).collect();
-            all.join(" ")
+    let mut rest = server.as_object().cloned().unwrap_or_default();
+    let mut words: Vec<String> = vec![format!("{name}:")];
+    for key in ["command", "args", "url"] {
+        match rest.get(key) {
+            Some(Value::String(word)) => words.push(quoted(word)),
+            Some(Value::Array(list)) if list.iter().all(Value::is_string) => {
+                words.extend(list.iter().filter_map(Value::as_str).map(quoted));
+            }
+            _ => continue,
         }
-        (None, Some(url)) => url.to_owned(),
-        (None, None) => short(server),
-    };
-    let env = server.get("env").and_then(Value::as_object);
-    let names: Vec<&str> = env
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name.as_str())
-        .collect();
-    match names[..] {
-        [] => format!("{name}: {what}"),
-        _ => format!("{name}: {what} (sets {})", names.join(", ")),
+        rest.shift_remove(key);
+    }
+    if !rest.is_empty() {
+        words.push(format!("with {}", Value::Object(rest)));
+    }
+    words.join(" ")
+}
+
+/// A word of a command, in quotes where it would not be taken for one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@,+%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("{word:?}"),
     }
 }
 
-/// A value on a line.
-fn short(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    safe(&text).chars().take(300).collect()
+/// A value on a line, whole: what is not shown is not agreed to.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => safe(text),
+        other => safe(&other.to_string()),
+    }
 }

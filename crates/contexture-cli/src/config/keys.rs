@@ -168,7 +168,7 @@ pub(super) fn keys() -> Vec<Key> {
             "shell.sandbox",
             Choice(
                 &["require", "prefer"],
-                "`require` runs nothing without a sandbox, `prefer` asks first",
+                "`require` runs nothing without a sandbox, `prefer` runs what is allowed",
             ),
             json!("require"),
             "What to do where there is no sandbox: `require` runs nothing, `prefer` runs what is allowed without one.",
