@@ -100,7 +100,7 @@ async fn a_repository_cannot_be_replaced_unseen() {
 #[tokio::test]
 async fn mounts_refuse_at_once() {
     if !available().has(Sandbox::Mounts) {
-        return println!("skipped: this user cannot mount, or there is no Landlock");
+        return eprintln!("skipped: this user cannot mount, or there is no Landlock");
     }
     refuses_at_once(Sandbox::Mounts).await;
 }
@@ -109,7 +109,7 @@ async fn mounts_refuse_at_once() {
 #[tokio::test]
 async fn bubblewrap_refuses_at_once() {
     if !available().has(Sandbox::Bubblewrap) {
-        return println!("skipped: bubblewrap is not installed, or does not work");
+        return eprintln!("skipped: bubblewrap is not installed, or does not work");
     }
     refuses_at_once(Sandbox::Bubblewrap).await;
 }
@@ -142,7 +142,7 @@ async fn refuses_at_once(sandbox: Sandbox) {
 #[tokio::test]
 async fn what_was_put_back_is_said() {
     if !available().has(Sandbox::Landlock) {
-        return println!("skipped: there is no Landlock");
+        return eprintln!("skipped: there is no Landlock");
     }
     let project = project();
     let outcome = run(
