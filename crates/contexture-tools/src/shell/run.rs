@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         let mut fresh = start(command, sandbox, reach).await?;
         let gone = || ShellError::io("/bin/sh")(std::io::Error::other("it ended before it began"));
         let group = fresh.group().ok_or_else(gone)?;
-        let family = Family::found(group).map_err(ShellError::io("/bin/sh"))?;
+        let family = Family::found(group);
         let stdin = fresh.0.as_mut().and_then(|child| child.stdin.take());
         let mut lifeline = stdin.ok_or_else(gone)?;
         // A sandbox that cannot be set up closes this; what it says then is the command's output.
