@@ -152,6 +152,7 @@ const MOST_FILES: usize = 200;
 
 impl Folder {
     pub fn new(path: &Path, root: &Path, largest: u64) -> io::Result<Self> {
+        plain_folders(path, root)?;
         private_folder(path, true)?;
         Ok(Self {
             path: path.to_owned(),
@@ -162,6 +163,8 @@ impl Folder {
 
     /// Moves something here, out of the way. Gives the path as the model may use it.
     pub fn take_in(&self, from: &Path) -> io::Result<String> {
+        plain_folders(&self.path, &self.root)?;
+        private_folder(&self.path, true)?;
         let name = from.file_name().unwrap_or_default().to_string_lossy();
         let to = self.path.join(format!("{}.refused-{name}", unique()));
         fs::rename(from, &to)?;
@@ -226,6 +229,18 @@ pub fn private_folder(path: &Path, deep: bool) -> io::Result<()> {
             "is a link, or no folder",
         ))
     }
+}
+
+/// Through a link above `path`, something outside of the project would be changed.
+pub fn plain_folders(path: &Path, root: &Path) -> io::Result<()> {
+    let above = path.ancestors().skip(1);
+    for folder in above.take_while(|above| above.starts_with(root)) {
+        if fs::symlink_metadata(folder).is_ok_and(|about| !about.is_dir()) {
+            let what = format!("{} is a link, or no folder", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, what));
+        }
+    }
+    Ok(())
 }
 
 /// A name that nobody has guessed.
