@@ -1,7 +1,7 @@
 //! An MCP server that misbehaves in the way its first argument names: what the tests are run against.
 //! It speaks JSON-RPC by hand, so that it can break it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -20,6 +20,13 @@ fn main() -> ExitCode {
         },
         "crash" => {
             eprintln!("no such database");
+            return ExitCode::from(3);
+        }
+        "quote" => {
+            eprintln!(
+                "the key {} is wrong",
+                std::env::var("KEY").unwrap_or_default()
+            );
             return ExitCode::from(3);
         }
         "flood" => {
