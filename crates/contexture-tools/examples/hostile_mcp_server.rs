@@ -29,12 +29,6 @@ fn main() -> ExitCode {
             );
             return ExitCode::from(3);
         }
-        "flood" => {
-            std::thread::spawn(|| {
-                let line = "noise ".repeat(10_000);
-                (0..2_000).for_each(|_| eprintln!("{line}"));
-            });
-        }
         _ => {}
     }
     let mut server = Server {
@@ -175,6 +169,11 @@ impl Server {
             "die" => {
                 eprintln!("segmentation fault, as it were");
                 std::process::exit(7);
+            }
+            "flood" => {
+                let line = "noise ".repeat(10_000);
+                (0..300).for_each(|_| eprintln!("{line}"));
+                reply(id, text("after the flood"));
             }
             "giant" => reply(id, text(&format!("<{}>", "g".repeat(8 << 20)))),
             "line" => {
