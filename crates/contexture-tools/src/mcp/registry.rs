@@ -11,6 +11,9 @@ use crate::{Tool, ToolSpec};
 /// The most notices that wait to be taken.
 const MOST_NOTICES: usize = 256;
 
+/// The most names of tools that are remembered: a server may make up new ones for ever.
+const MOST_SEEN: usize = 50_000;
+
 /// How a server does.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -137,6 +140,13 @@ impl Registry {
                     ),
                 };
                 self.notice(notice);
+                continue;
+            }
+            // Without what was seen, a change would go unseen.
+            if self.seen.len() >= MOST_SEEN && !self.seen.contains_key(&spec.name) {
+                let tool = spec.name.clone();
+                let why = "too many names have been seen".to_owned();
+                self.notice(Notice::Refused { tool, why });
                 continue;
             }
             self.wires.insert(spec.wire_name(), Some(spec.name.clone()));
