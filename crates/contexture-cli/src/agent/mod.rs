@@ -1,6 +1,7 @@
 //! From options and configuration to an agent that is ready to run.
 
 mod approve;
+mod interrupt;
 mod model;
 
 use std::path::{Path, PathBuf};
@@ -17,11 +18,13 @@ use contexture_tools::system::{self, Project};
 use contexture_tools::{Secrets, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
-pub use self::approve::Terminal;
+use self::approve::Terminal;
+pub use self::interrupt::Interrupt;
 pub use self::model::model;
-use crate::args::AgentOptions;
+pub use crate::args::AgentOptions;
 use crate::config::{self, Config};
 use crate::error::CliError;
+use crate::view::Screen;
 use crate::{settings, store};
 
 /// An agent with its conversation.
@@ -29,6 +32,8 @@ pub struct Ready {
     pub agent: Agent,
     pub chat: Chat,
     pub sessions: Sessions,
+    pub skills: Arc<Skills>,
+    pub config: Config,
     /// What a person should know before it starts.
     pub notices: Vec<String>,
 }
@@ -37,7 +42,12 @@ pub struct Ready {
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(600);
 
 /// Makes the agent, and opens its conversation. `kind` names a conversation that nobody named.
-pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<Ready, CliError> {
+pub fn ready(
+    options: &AgentOptions,
+    kind: &str,
+    dir: Option<&Path>,
+    screen: &Arc<Screen>,
+) -> Result<Ready, CliError> {
     let config = config::load(dir)?;
     let home = store::open(dir)?;
     let log = Arc::clone(home.sessions.log());
@@ -76,7 +86,7 @@ pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<R
     });
     let toolset = Toolset::new(
         ToolPolicy::default(),
-        approvals(options),
+        approvals(options, screen),
         Secrets::from_env(),
     )
     .with(tools);
@@ -99,6 +109,8 @@ pub fn ready(options: &AgentOptions, kind: &str, dir: Option<&Path>) -> Result<R
         agent,
         chat,
         sessions: home.sessions,
+        skills,
+        config,
         notices: notices
             .into_iter()
             .map(|notice| format!("{}: {}", notice.place, notice.what))
@@ -141,14 +153,14 @@ pub fn settings_for(
 }
 
 /// What is allowed from the start, and whom to ask for the rest.
-fn approvals(options: &AgentOptions) -> Approvals {
+fn approvals(options: &AgentOptions, screen: &Arc<Screen>) -> Approvals {
     let standing = Standing {
         all: options.allow_all,
         tools: options.allow.clone(),
         calls: None,
     };
     let approvals = Approvals::new(standing);
-    match Terminal::here() {
+    match Terminal::here(screen) {
         Some(terminal) => approvals.asking(Arc::new(terminal), PATIENCE),
         None => approvals,
     }
