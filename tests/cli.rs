@@ -478,6 +478,56 @@ fn the_projects_configuration_is_found_upwards() {
 }
 
 #[test]
+fn the_users_own_configuration_stands_under_the_projects() {
+    let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let own = user.path().join("contexture/contexture.json");
+    std::fs::create_dir(own.parent().unwrap()).unwrap();
+    let theirs = project.path().join("contexture.json");
+    let config = user.path().to_str().unwrap();
+    let run = || {
+        ctx(&["build", "--json"])
+            .dir(project.path())
+            .env("XDG_CONFIG_HOME", config)
+    };
+    let build = || run().input(r#"[{"role":"user","content":"hi"}]"#);
+    std::fs::write(
+        &own,
+        r#"{"context":{"maxInputTokens":5000,"reservedOutput":100}}"#,
+    )
+    .unwrap();
+    std::fs::write(&theirs, r#"{"context":{"maxInputTokens":6000}}"#).unwrap();
+    let budget = build().json()["receipt"]["budget"].clone();
+    assert_eq!(budget["maxInputTokens"], 6_000);
+    assert_eq!(budget["reserved"], 100);
+    for (text, why) in [
+        (
+            r#"{"shell":{"sandbox":"maybe"}}"#,
+            "shell.sandbox: `maybe` is unknown",
+        ),
+        (
+            r#"{"shell":{"writable":["a",1]}}"#,
+            "shell.writable: must be of type array of strings",
+        ),
+        (
+            r#"{"toolPolicy":{"allowTools":[]}}"#,
+            "toolPolicy.allowTools",
+        ),
+        (r#"{"skill":{"enabled":true}}"#, "did you mean `skills`?"),
+        (r#"{"baseURL":"x"}"#, "did you mean `baseUrl`?"),
+        (
+            r#"{"context":{"maxInputTokens":0}}"#,
+            "a budget of 0 tokens",
+        ),
+    ] {
+        std::fs::write(&own, text).unwrap();
+        let said = build().failure(3, why);
+        assert!(said.contains(own.to_str().unwrap()), "{said}");
+    }
+    std::fs::write(&own, "x".repeat((1 << 20) + 1)).unwrap();
+    build().failure(1, "longer than 1024 KiB");
+}
+
+#[test]
 fn what_is_shown_cannot_command_the_terminal() {
     let hostile = "\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{202e}\u{200b}\u{e0041}evil";
     let input = json!([{ "role": "user", "content": hostile }]).to_string();

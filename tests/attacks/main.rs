@@ -13,6 +13,9 @@ mod a10_equal_keys;
 mod a13_links;
 mod a14_modes;
 mod a23_terminal;
+mod a28_templates;
+mod a31_trust;
 mod a36_sizes;
+mod a38_skills;
 #[path = "../common/mod.rs"]
 mod common;

@@ -124,3 +124,57 @@ fn an_error_is_said_and_the_chat_goes_on() {
     terminal.line("again?", "Better now.");
     terminal.leaves();
 }
+
+// needs: tmux
+#[test]
+fn nothing_acts_before_it_was_allowed() {
+    if tmux_missing() {
+        return;
+    }
+    let write = |id, name: &str| {
+        let command = format!("echo made > {name}");
+        Answer::Says(vec![Piece::Call(id, "exec_shell", json!({ "command": command }))])
+    };
+    let terminal = Terminal::start(
+        [
+            write("c1", "first"),
+            says("It is there."),
+            write("c2", "second"),
+            says("As you wish."),
+            write("c3", "third"),
+            says("Hello again."),
+            write("c1", "first"),
+            says("And again."),
+        ],
+        &[],
+    );
+    let made = |name: &str| terminal.project.path().join(name).exists();
+    let screen = terminal.line("make the first", "Allow exec_shell?");
+    assert!(screen.contains("command: echo made > first"), "{screen}");
+    terminal.types("a").presses("Enter");
+    terminal.sees("It is there.");
+    assert!(made("first"));
+    terminal.line("make the second", "echo made > second");
+    terminal.sees("Enter no ›");
+    terminal.types("sure").presses("Enter");
+    terminal.sees("As you wish.");
+    assert!(!made("second"));
+    terminal.line("make the third", "command: echo made > third");
+    terminal.presses("C-c");
+    terminal.sees("stopped;");
+    assert!(!made("third"));
+    // The keyboard is the prompt's again, to the last key.
+    terminal.line("hello", "Hello again.");
+    std::fs::remove_file(terminal.project.path().join("first")).unwrap();
+    terminal.line("make the first again", "And again.");
+    assert!(made("first"), "it was allowed for the session");
+    terminal.leaves();
+    let results: Vec<bool> = terminal
+        .project
+        .entries("talk")
+        .iter()
+        .filter(|entry| entry["payload"]["message"]["role"] == "tool")
+        .map(|entry| entry["payload"]["message"]["isError"] == true)
+        .collect();
+    assert_eq!(results, [false, true, true, false]);
+}

@@ -54,6 +54,10 @@ impl Ctx {
             .args(&self.args)
             .current_dir(&self.dir)
             .env_remove("CONTEXTURE_STORE_URL")
+            .env_remove("CONTEXTURE_TRUST")
+            // Nothing of whoever runs the tests.
+            .env("HOME", self.dir.join(".home"))
+            .env_remove("XDG_CONFIG_HOME")
             .envs(self.env.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

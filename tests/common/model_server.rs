@@ -61,16 +61,43 @@ impl Seen {
 
 pub struct ModelServer {
     pub url: String,
-    script: Arc<Mutex<VecDeque<Answer>>>,
+    script: Arc<Script>,
     seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+/// Where answers come from.
+enum Script {
+    /// One after another.
+    List(Mutex<VecDeque<Answer>>),
+    /// As the request asks for.
+    Made(Box<dyn Fn(&Seen) -> Answer + Send + Sync>),
+}
+
+impl Script {
+    fn answer(&self, request: &Seen) -> Answer {
+        let over = || Answer::Status(418, vec![], "the script is over".to_owned());
+        match self {
+            Self::List(answers) => answers.lock().unwrap().pop_front().unwrap_or_else(over),
+            Self::Made(make) => make(request),
+        }
+    }
 }
 
 impl ModelServer {
     pub fn start(script: impl IntoIterator<Item = Answer>) -> Self {
+        Self::with(Script::List(Mutex::new(script.into_iter().collect())))
+    }
+
+    /// One that looks at a request before it answers.
+    pub fn answering(make: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
+        Self::with(Script::Made(Box::new(make)))
+    }
+
+    fn with(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Self {
             url: format!("http://{}/v1", listener.local_addr().unwrap()),
-            script: Arc::new(Mutex::new(script.into_iter().collect())),
+            script: Arc::new(script),
             seen: Arc::default(),
         };
         let (script, seen) = (Arc::clone(&server.script), Arc::clone(&server.seen));
@@ -92,22 +119,20 @@ impl ModelServer {
 
     /// How much of the script is left.
     pub fn left(&self) -> usize {
-        self.script.lock().unwrap().len()
+        match &*self.script {
+            Script::List(answers) => answers.lock().unwrap().len(),
+            Script::Made(_) => 0,
+        }
     }
 }
 
-fn serve(
-    stream: TcpStream,
-    script: &Mutex<VecDeque<Answer>>,
-    seen: &Mutex<Vec<Seen>>,
-) -> std::io::Result<()> {
+fn serve(stream: TcpStream, script: &Script, seen: &Mutex<Vec<Seen>>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
     while let Some(request) = read(&mut reader)? {
         let path = request.path.clone();
+        let answer = script.answer(&request);
         seen.lock().unwrap().push(request);
-        let answer = script.lock().unwrap().pop_front();
-        let answer = answer.unwrap_or(Answer::Status(418, vec![], "the script is over".to_owned()));
         let open = match answer {
             Answer::Says(pieces) => events(&mut stream, &path, &pieces, usize::MAX)?,
             Answer::Cut(pieces, after) => {

@@ -1,4 +1,4 @@
-//! Faults F1 to F6: what is acknowledged survives them, and each says how often it was tried.
+//! Faults F1 to F7: what is acknowledged survives them, and each says how often it was tried.
 //!
 //! F2 to F4 run on a disk of our own that fails, fills up and forgets (`sim`); F1, F4, F5 and F6 also
 //! run the built `ctx` on the real one.
@@ -19,6 +19,7 @@ mod f4_disk;
 mod f5_races;
 mod f5_writers;
 mod f6_damage;
+mod f7_servers;
 mod sim;
 
 use contexture_store::{From, Key, Log, Record, Stream};

@@ -31,7 +31,7 @@ fn settings() -> Settings {
             max_input_tokens: BUDGET,
             ..ContextConfig::default()
         },
-        compactor: Some(Arc::new(Extract)),
+        compactors: vec![Arc::new(Extract)],
         ..Settings::default()
     }
 }

@@ -7,13 +7,15 @@ use contexture::prompt::Section;
 use contexture::{Message, Payload, Turn};
 use contexture_model::{Delta, Model, ModelError, Reply};
 use contexture_store::{Execution, Memories, Said, ToolOutcome, Transcripts};
-use contexture_tools::{Effect, Offer, Outcome, RunContext, Toolset};
+use contexture_tools::{Effect, Outcome, RunContext, Toolset};
 use serde_json::{Map, Value, json};
 
 use crate::chat::Prepared;
+use crate::offer::Offers;
 use crate::tools::{Batch, NOT_RUN, result};
 use crate::{
-    AgentError, AgentResult, Cancel, Chat, Ended, Event, Limits, Next, Run, Spent, clock, ids,
+    AgentError, AgentResult, Cancel, Chat, Ended, Event, Limits, ModelCompactor, Next, Run, Spent,
+    clock, ids,
 };
 
 /// An agent: a model, tools, and how far it may go.
@@ -24,6 +26,9 @@ pub struct Agent {
     pub tools: Toolset,
     /// Where runs are remembered.
     pub stores: Stores,
+    /// Where the conversation's settings name one: what writes summaries with the model, so that it
+    /// stops with the run and its cost is counted.
+    pub compactor: Option<Arc<ModelCompactor>>,
     /// The rest.
     pub options: Options,
 }
@@ -42,6 +47,8 @@ pub struct Stores {
 pub struct Options {
     /// How far a run may go.
     pub limits: Limits,
+    /// When a conversation's history is compacted before a run, by its length alone.
+    pub history: Option<History>,
     /// How many messages tools may inject in a run.
     pub max_injected: usize,
     /// The system side.
@@ -50,6 +57,15 @@ pub struct Options {
     pub runtime_init: Map<String, Value>,
     /// Facts that change from turn to turn.
     pub hints: Map<String, Value>,
+}
+
+/// How long a history may be, in messages: spec 001's `context.chatHistory`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct History {
+    /// The most before a run.
+    pub most: usize,
+    /// How many are left when there were more.
+    pub keep: usize,
 }
 
 type On<'a> = &'a (dyn Fn(Event) + Send + Sync);
@@ -70,10 +86,13 @@ impl Agent {
             said: Arc::default(),
             cancel,
             on,
-            offer: Offer::default(),
+            offers: Offers::new(chat.view()),
             context: None,
             last_said: String::new(),
         };
+        if let Some(compactor) = &self.compactor {
+            compactor.attach(cancel);
+        }
         let asked = user.text().into_owned();
         let ended = work.go(chat, user).await;
         work.result.end(match &ended {
@@ -94,7 +113,7 @@ struct Work<'a> {
     said: Arc<Mutex<Vec<String>>>,
     cancel: &'a Cancel,
     on: On<'a>,
-    offer: Offer,
+    offers: Offers,
     context: Option<Arc<RunContext>>,
     last_said: String,
 }
@@ -151,12 +170,18 @@ impl Work<'_> {
         overflow: bool,
     ) -> Result<Prepared, AgentError> {
         let options = &self.agent.options;
-        let offer = self.agent.tools.offer();
         let begins = user.is_some();
-        let tools = (begins || !offer.same(&self.offer)).then(|| offer.specs());
-        self.offer = offer;
+        let config = chat.settings().config;
+        let tokenizer = Arc::clone(&chat.settings().tokenizer);
+        let changed = self.offers.refresh(
+            &self.agent.tools,
+            tokenizer.as_ref(),
+            config.max_input_tokens,
+        );
         let mut turn = Turn {
-            tools,
+            tools: (begins || changed).then(|| self.offers.now.specs()),
+            deferred: (begins || changed).then(|| self.offers.deferred.clone()),
+            tool_reason: (!begins).then(|| "during the run".to_owned()),
             overflow,
             now: Some(clock::now()),
             messages: user.into_iter().collect(),
@@ -166,15 +191,34 @@ impl Work<'_> {
             turn.sections = Some(options.sections.clone());
             turn.runtime_init = some(&options.runtime_init);
             turn.hints = some(&options.hints);
+            turn.keep_messages = options.history.and_then(|history| {
+                let messages = chat.view().live_len() + turn.messages.len();
+                (messages > history.most).then_some(history.keep)
+            });
         }
-        let prepared = blocking(|| chat.prepare(&turn))?;
+        let prepared = blocking(|| chat.prepare(&turn));
+        self.count_summaries(chat)?;
+        let mut prepared = prepared?;
+        // Their records stand behind what the request was made from, and change nothing in it.
+        prepared.at = chat.view().tail().cloned();
         for event in &prepared.events {
             (self.on)(event.clone());
         }
-        if begins && !self.offer.tools().is_empty() {
+        if begins && !self.offers.now.tools().is_empty() {
             self.context = self.context(chat);
         }
         Ok(prepared)
+    }
+
+    /// Logs and counts what summaries cost.
+    fn count_summaries(&mut self, chat: &mut Chat) -> Result<(), AgentError> {
+        let Some(compactor) = &self.agent.compactor else {
+            return Ok(());
+        };
+        let (calls, spent) = compactor.take_calls();
+        let records: Vec<Payload> = calls.into_iter().map(Payload::Custom).collect();
+        spent.iter().for_each(|usage| self.result.usage.add(usage));
+        blocking(|| chat.log_all(&self.result.run_id, &records))
     }
 
     /// What tools of this run may add to the conversation.
@@ -228,7 +272,7 @@ impl Work<'_> {
                 let message = (!empty).then(|| (reply.message, Map::new()));
                 blocking(|| chat.replied(&self.result.run_id, record, at, message))?;
                 run.replied(&reply.stop, &calls, |call| {
-                    let tool = self.offer.find(&call.name);
+                    let tool = self.offers.now.find(&call.name);
                     tool.is_none_or(|tool| tool.spec().effect != Effect::Reads)
                 });
                 if !calls.is_empty() && !matches!(run.next(), Next::Tools(_)) {
@@ -317,7 +361,7 @@ impl Work<'_> {
         let told = self.said.lock().map(|said| said.len()).unwrap_or(0);
         let batch = Batch {
             toolset: &self.agent.tools,
-            offer: &self.offer,
+            offer: &self.offers.now,
             context: &context,
             cancel: self.cancel,
             on: self.on,

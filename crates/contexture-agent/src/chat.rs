@@ -303,7 +303,11 @@ fn events(entries: &[Entry]) -> Vec<Event> {
                 strategy: made.strategy.clone(),
                 tokens_before: made.tokens_before,
                 tokens_after: made.tokens_after,
-                refused: Vec::new(),
+                refused: made
+                    .refused
+                    .iter()
+                    .map(|refused| format!("{}: {}", refused.strategy, refused.why))
+                    .collect(),
             }),
             Payload::Mask(mask) => masked += mask.entry_ids.len(),
             _ => {}

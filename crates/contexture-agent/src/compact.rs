@@ -1,43 +1,269 @@
-//! Making room before there is none left, because a person says so.
+//! Summaries by the model itself.
 
-use contexture::Turn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::agent::blocking;
-use crate::{Agent, AgentError, Chat, Event, clock};
+use contexture::build::{BuildInput, Compactor, Span, constraints};
+use contexture::prompt::render_str;
+use contexture::{ContextConfig, Message, Session, Settings, Turn};
+use contexture_model::{Model, Stop, Usage};
+use serde_json::{Map, Value, json};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// What came of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Compacted {
-    /// The request's tokens before, by our count.
-    pub tokens_before: usize,
-    /// And after: the same where there was nothing to leave out.
-    pub tokens_after: usize,
-    /// What was done, as a run would tell it.
-    pub events: Vec<Event>,
+use crate::Cancel;
+
+/// Asks the model for the summary.
+///
+/// Its request is made by the same build as every other: first the conversation up to the end of the
+/// span, which is the beginning of the last request, so that the provider has it in its cache; and where
+/// that does not fit, the span alone, cut to what does. So the request is never over the budget. What
+/// the user forbade or demanded is put behind the model's words verbatim, whatever the model made of it.
+///
+/// It is one of a list: where it fails, or its summary will not do, the next one is asked.
+pub struct ModelCompactor {
+    model: Arc<dyn Model>,
+    settings: Settings,
+    patience: Duration,
+    state: Mutex<State>,
 }
 
-impl Agent {
-    /// Compacts the conversation now, as if a provider had found it too long. What is decided is
-    /// durable when this returns.
-    pub fn compact(&self, chat: &mut Chat) -> Result<Compacted, AgentError> {
-        blocking(|| {
-            chat.refresh()?;
-            let tokens_before = tokens(chat)?;
-            let turn = Turn {
-                overflow: true,
-                now: Some(clock::now()),
+#[derive(Default)]
+struct State {
+    cancel: Cancel,
+    calls: Vec<Map<String, Value>>,
+    spent: Vec<Usage>,
+}
+
+const INSTRUCTION: &str = include_str!("../templates/summarise.md");
+/// How long a summary may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Of the names that a summary must have, the model itself must say this share. An error text or an
+/// apology says none.
+const SHARE: usize = 3;
+
+impl ModelCompactor {
+    /// Summaries by this model, for a conversation with these settings.
+    pub fn new(model: Arc<dyn Model>, settings: &Settings) -> Self {
+        Self {
+            model,
+            settings: Settings {
+                compactors: Vec::new(),
+                config: ContextConfig {
+                    // Nothing is compacted to make a compaction, unless it would not fit at all.
+                    trigger_percent: 100,
+                    target_percent: 99,
+                    ..settings.config
+                },
+                ..settings.clone()
+            },
+            patience: PATIENCE,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Waits no longer than this.
+    pub fn within(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// From now on stops when this is cancelled.
+    pub(crate) fn attach(&self, cancel: &Cancel) {
+        self.state().cancel = cancel.clone();
+    }
+
+    /// What was asked since this was last called, for the log, and what it cost.
+    pub(crate) fn take_calls(&self) -> (Vec<Map<String, Value>>, Vec<Usage>) {
+        let mut state = self.state();
+        (
+            std::mem::take(&mut state.calls),
+            std::mem::take(&mut state.spent),
+        )
+    }
+
+    /// The request's body: the conversation up to the end of the span, or the span alone.
+    fn body(&self, span: &Span<'_>) -> Result<(Vec<u8>, String), String> {
+        let instruction = instruction(span)?;
+        let (messages, tools) = self.riding(span)?;
+        match self.built(messages, tools, &instruction) {
+            Ok((body, digest, false)) => Ok((body, digest)),
+            _ => {
+                let alone = span.items.iter().map(|item| item.message.clone()).collect();
+                let (body, digest, _) = self.built(alone, Vec::new(), &instruction)?;
+                Ok((body, digest))
+            }
+        }
+    }
+
+    /// The messages of the last request up to the end of the span, and its tools.
+    fn riding(&self, span: &Span<'_>) -> Result<(Vec<Message>, Vec<Value>), String> {
+        let last = span.items.last().ok_or("there is nothing to summarise")?;
+        let mut session =
+            Session::open(self.settings.clone(), span.log.iter().cloned()).map_err(said)?;
+        let end = session.view().position(last.id);
+        let built = session.current().map_err(said)?;
+        let items = built.receipt().items;
+        let index = items
+            .iter()
+            .find(|item| item.position == end)
+            .map(|item| item.index);
+        let index = index.ok_or("the span is not in the request")?;
+        let messages = built.messages().take(index + 1).cloned().collect();
+        Ok((messages, built.tools().to_vec()))
+    }
+
+    /// The request for these messages; whether something of them had to leave.
+    fn built(
+        &self,
+        messages: Vec<Message>,
+        tools: Vec<Value>,
+        instruction: &str,
+    ) -> Result<(Vec<u8>, String, bool), String> {
+        let input = BuildInput::from_messages(messages.into_iter().map(|message| Message {
+            id: None,
+            pin: false,
+            ..message
+        }));
+        let mut session =
+            Session::open(self.settings.clone(), input.session_entries).map_err(said)?;
+        let built = session
+            .build(Turn {
+                tools: Some(tools),
+                messages: vec![Message::user(instruction)],
                 ..Turn::default()
-            };
-            let events = chat.prepare(&turn)?.events;
-            Ok(Compacted {
-                tokens_before,
-                tokens_after: tokens(chat)?,
-                events,
             })
-        })
+            .map_err(said)?;
+        Ok((
+            built.body().to_vec(),
+            built.digest().to_owned(),
+            built.compacted(),
+        ))
+    }
+
+    /// Sends it and waits, as the build does that asks.
+    fn ask(&self, body: Vec<u8>) -> Result<(String, Option<Usage>), String> {
+        let handle =
+            Handle::try_current().map_err(|_| "there is no runtime to call the model in")?;
+        if handle.runtime_flavor() != RuntimeFlavor::MultiThread {
+            return Err("the runtime has one thread, and that one waits".to_owned());
+        }
+        let cancel = self.state().cancel.clone();
+        let mut quiet = |_| {};
+        let called = self.model.call(body, &mut quiet);
+        let reply = handle.block_on(async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err("it was stopped".to_owned()),
+                reply = tokio::time::timeout(self.patience, called) => match reply {
+                    Ok(reply) => reply.map_err(|error| error.to_string()),
+                    Err(_) => Err("the model took too long".to_owned()),
+                },
+            }
+        })?;
+        if !reply.message.tool_calls.is_empty() {
+            return Err("the model called tools instead".to_owned());
+        }
+        match reply.stop {
+            Stop::Length => Err("the model wrote more than it may".to_owned()),
+            Stop::Refused => Err("the provider withheld it".to_owned()),
+            _ => Ok((reply.message.text().trim().to_owned(), reply.usage)),
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn tokens(chat: &mut Chat) -> Result<usize, AgentError> {
-    Ok(chat.session().current()?.stats().input_tokens)
+impl Compactor for ModelCompactor {
+    fn name(&self) -> &str {
+        "model"
+    }
+
+    fn summarise(&self, span: &Span<'_>) -> Result<String, String> {
+        let (body, digest) = self.body(span)?;
+        let asked = self.ask(body);
+        let mut call = Map::from_iter([
+            ("kind".to_owned(), json!("summary_request")),
+            ("digest".to_owned(), json!(digest)),
+            ("model".to_owned(), json!(self.model.name())),
+        ]);
+        match &asked {
+            Ok((_, Some(usage))) => {
+                call.insert("usage".to_owned(), Value::Object(usage.0.clone()));
+                self.state().spent.push(usage.clone());
+            }
+            Ok((_, None)) => {}
+            Err(why) => {
+                call.insert("error".to_owned(), json!(why));
+            }
+        }
+        self.state().calls.push(call);
+        completed(&asked?.0, span)
+    }
+}
+
+/// The model's words, with the user's rules verbatim and the names that it left out.
+fn completed(text: &str, span: &Span<'_>) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    let missing: Vec<&str> = span
+        .probes
+        .iter()
+        .map(String::as_str)
+        .filter(|probe| !text.contains(probe))
+        .collect();
+    let named = span.probes.len() - missing.len();
+    if named * SHARE < span.probes.len() {
+        return Err(format!(
+            "it names {named} of the {} things that the conversation was about",
+            span.probes.len()
+        ));
+    }
+    let mut tail = String::new();
+    let rules = constraints(&span.items);
+    if !rules.is_empty() {
+        tail.push_str("\nConstraints:\n");
+        for rule in rules {
+            tail.push_str(&format!("- {rule}\n"));
+        }
+    }
+    if !missing.is_empty() {
+        tail.push_str(&format!("\nNames: {}\n", missing.join(", ")));
+    }
+    let tail = tail.trim_end();
+    let room = span
+        .max_tokens
+        .saturating_sub(span.tokenizer.count(tail) + 2);
+    let mut kept = String::new();
+    for line in text.lines() {
+        let longer = format!("{kept}{line}\n");
+        if span.tokenizer.count(&longer) > room {
+            break;
+        }
+        kept = longer;
+    }
+    match kept.trim().is_empty() {
+        true => Err("there is no room for it".to_owned()),
+        false => Ok(format!("{}\n{tail}", kept.trim_end()).trim_end().to_owned()),
+    }
+}
+
+fn instruction(span: &Span<'_>) -> Result<String, String> {
+    let names = match span.probes.as_slice() {
+        [] => "(none)".to_owned(),
+        probes => probes.join(", "),
+    };
+    // Rather less than there is room for: models count badly.
+    let words = span.max_tokens / 2;
+    render_str(
+        "summarise",
+        INSTRUCTION,
+        json!({"words": words, "names": names}),
+    )
+    .map_err(said)
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }

@@ -48,6 +48,20 @@ pub enum Command {
     Replay(Replay),
     /// Check every log, and repair what can be
     Doctor(Doctor),
+    /// Skills: list, show
+    #[command(subcommand)]
+    Skills(Skills),
+    /// Trust this folder: what it would allow, and a question
+    Trust(Trust),
+    /// MCP servers: list, tools
+    #[command(subcommand)]
+    Mcp(Mcp),
+    /// Ends a program when its parent is gone
+    #[command(name = "__supervise", hide = true)]
+    Supervise {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
+    },
     /// The same as `sessions import`
     #[command(hide = true)]
     Import(Import),
@@ -249,6 +263,17 @@ pub enum Sessions {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// Each server, how it is reached, and how it does
+    List,
+    /// The tools of all servers, with what each takes of a request
+    Tools {
+        #[command(flatten)]
+        model: Model,
+    },
+}
+
 #[derive(Debug, ClapArgs)]
 pub struct Import {
     /// The new session's name
@@ -260,6 +285,35 @@ pub struct Import {
     /// Only what the file says: no record of the requests that would have led to it
     #[arg(long)]
     pub no_requests: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Skills {
+    /// All skills with their price in tokens, and why others are refused
+    List {
+        #[command(flatten)]
+        model: Model,
+    },
+    /// A skill as a model reads it
+    Show {
+        /// Its name, its id, or a part of its name
+        skill: String,
+        #[command(flatten)]
+        model: Model,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Trust {
+    /// End the trust in this folder
+    #[arg(long, conflicts_with_all = ["list", "yes"])]
+    pub revoke: bool,
+    /// All folders that are trusted
+    #[arg(long, conflicts_with = "yes")]
+    pub list: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

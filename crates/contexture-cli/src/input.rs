@@ -1,7 +1,7 @@
 //! Reading what a command is given, within bounds.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use contexture::json::{MAX_BYTES, too_long};
@@ -79,6 +79,22 @@ pub fn lines(file: &Path, mut take: impl FnMut(Result<Line, CliError>) -> bool) 
             return;
         }
     }
+}
+
+/// All of a file that must be small.
+pub fn small_file(path: &Path, most: usize) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes))
+        .and_then(|_| match bytes.len() > most {
+            true => Err(io::Error::other(format!(
+                "is longer than {} KiB",
+                most >> 10
+            ))),
+            false => Ok(()),
+        });
+    read.map_err(|error| failed(path, error))?;
+    Ok(bytes)
 }
 
 /// The file's name for messages; none for standard input.

@@ -9,7 +9,10 @@ mod config;
 mod error;
 mod input;
 mod settings;
+mod skills;
 mod store;
+mod trust;
+mod user;
 mod view;
 
 use std::process::ExitCode;
@@ -24,6 +27,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return error::usage(&error),
     };
+    if let Command::Supervise { args } = &args.command {
+        return contexture_tools::supervise::run(args);
+    }
     let json = args.json;
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,6 +54,11 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Diff(options) => command::diff(&options, json, dir.as_deref()),
         Command::Doctor(options) => command::doctor(&options, json, dir.as_deref()),
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
+        Command::Skills(what) => command::skills(&what, json, dir.as_deref()),
+        Command::Trust(options) => command::trust(&options, json, dir.as_deref()),
+        Command::Mcp(what) => command::mcp(&what, json, dir.as_deref()),
+        // Handled before: its exit code is that of another program.
+        Command::Supervise { .. } => Ok(()),
         Command::Config {
             command: args::ConfigCommand::Schema,
         } => command::schema(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::build::{BuildInput, Extract};
+use contexture::build::{BuildInput, Compactor, Extract};
 use contexture::entry::RequestRecord;
 use contexture::tokens::{FileTokenizer, Tokenizer, for_model};
 use contexture::{ContextConfig, Settings};
@@ -37,9 +37,9 @@ fn with_config(
     }
     config.max_history_messages = limits.max_messages.or(config.max_history_messages);
     config.max_bytes = limits.max_bytes.or(config.max_bytes);
-    let compactor = match limits.compactor {
-        CompactorName::None => None,
-        CompactorName::Extract => Some(Arc::new(Extract) as _),
+    let compactors: Vec<Arc<dyn Compactor>> = match limits.compactor {
+        CompactorName::None => Vec::new(),
+        CompactorName::Extract => vec![Arc::new(Extract)],
         CompactorName::Model => {
             return Err(CliError::Usage {
                 what: "there is no model to summarise with yet".to_owned(),
@@ -51,7 +51,7 @@ fn with_config(
     Ok(Settings {
         config,
         tokenizer: tokenizer(&limits.model, model.as_deref())?,
-        compactor,
+        compactors,
         wire: format.and_then(Format::wire).unwrap_or_default(),
         model: model.map(|name| bare(&name).to_owned()),
         params: input.params.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use contexture_store::{FileLog, FileOptions, Key, Loaded, Log, PgLog, PgOptions, Sessions};
 
-use crate::config::{self, DATA};
+use crate::config::{self, Chosen, DATA};
 use crate::error::CliError;
 use crate::view::safe;
 
@@ -47,18 +47,21 @@ pub fn open(dir: Option<&Path>) -> Result<Home, CliError> {
 ///
 /// A project's file comes with the project, from anybody. What is said here must not go to a machine
 /// of their choosing, so the file alone can only name a database on this one.
-fn url(of_project: Option<String>) -> Result<Option<String>, CliError> {
+fn url(chosen: Option<Chosen<String>>) -> Result<Option<String>, CliError> {
     if let Ok(own) = std::env::var(URL)
         && !own.is_empty()
     {
         return Ok(Some(own));
     }
-    match of_project {
-        Some(url) if !PgLog::is_local(&url)? => Err(CliError::NotAllowed {
-            what: "this project's contexture.json names a database on another machine".to_owned(),
-            hint: format!("if that is what you want, say so yourself: set {URL} to its URL"),
-        }),
-        other => Ok(other),
+    match chosen {
+        Some(url) if url.is_projects() && !PgLog::is_local(&url.value)? => {
+            Err(CliError::NotAllowed {
+                what: "this project's contexture.json names a database on another machine"
+                    .to_owned(),
+                hint: format!("if that is what you want, say so yourself: set {URL} to its URL"),
+            })
+        }
+        chosen => Ok(chosen.map(|url| url.value)),
     }
 }
 

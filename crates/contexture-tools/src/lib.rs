@@ -7,12 +7,16 @@
 
 pub mod approval;
 pub mod builtin;
+pub mod deferred;
 mod file;
+pub mod mcp;
 mod plain;
 mod run;
-mod schema;
+pub mod schema;
 mod secrets;
+pub mod shell;
 pub mod skills;
+pub mod supervise;
 pub mod system;
 mod template;
 mod tool;

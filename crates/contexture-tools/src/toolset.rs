@@ -1,6 +1,6 @@
 //! The tools that there are now, what a model is offered of them, and the one way to call one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use serde_json::{Map, Value};
 
 use crate::approval::{Approvals, Decision};
+use crate::schema::Schema;
 use crate::{Effect, Outcome, Secrets, Tool};
 
 /// Where tools come from. Some sources change while they are used: an MCP server comes late, or goes.
@@ -38,6 +39,8 @@ pub struct Toolset {
 pub struct Offer {
     tools: Vec<Arc<dyn Tool>>,
     by_name: HashMap<String, usize>,
+    /// Those that can be called and are not shown, by their names toward people.
+    deferred: HashSet<String>,
     /// What there is and is not offered, with the reason.
     pub left_out: Vec<LeftOut>,
 }
@@ -129,8 +132,12 @@ impl Toolset {
             return Err(format!("{} is not allowed: {verdict}", spec.name));
         }
         let arguments = arguments(&call.arguments)?;
-        crate::schema::check(&spec.parameters, &arguments)
-            .map_err(|what| format!("{} does not take these arguments: {what}", spec.name))?;
+        // A schema that cannot be used allows every object: whoever offers the tool said so already.
+        let checked = match Schema::compile(&spec.parameters) {
+            Ok(schema) => schema.check(&arguments),
+            Err(_) => Ok(()),
+        };
+        checked.map_err(|what| format!("{} does not take these arguments: {what}", spec.name))?;
         if spec.effect == Effect::Acts
             && let Decision::Denied(why) = self.approvals.decide(spec, &arguments).await
         {
@@ -146,10 +153,22 @@ impl Toolset {
 }
 
 impl Offer {
+    /// The same tools, of which these are not shown before `search` has found them. Who knows one from
+    /// before can call it.
+    pub fn deferring(mut self, deferred: HashSet<String>, search: Arc<dyn Tool>) -> Self {
+        self.by_name
+            .entry(search.spec().wire_name())
+            .or_insert(self.tools.len());
+        self.tools.push(search);
+        self.deferred = deferred;
+        self
+    }
+
     /// The specs as a request has them.
     pub fn specs(&self) -> Vec<Value> {
         self.tools
             .iter()
+            .filter(|tool| !self.deferred.contains(&tool.spec().name))
             .map(|tool| tool.spec().to_value())
             .collect()
     }
@@ -167,7 +186,9 @@ impl Offer {
     /// Whether it has the very same tools.
     pub fn same(&self, other: &Self) -> bool {
         let pairs = self.tools.iter().zip(&other.tools);
-        self.tools.len() == other.tools.len() && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
+        self.tools.len() == other.tools.len()
+            && self.deferred == other.deferred
+            && pairs.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
     }
 
     fn unknown(&self, name: &str) -> String {

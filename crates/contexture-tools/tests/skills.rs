@@ -78,6 +78,14 @@ fn all_fields_are_read() {
 }
 
 #[test]
+fn a_description_with_a_colon_needs_no_quotes() {
+    let home = Home::new();
+    let said = r#"Use this when: the "user" asks: for PDF"#;
+    home.write(HERE, format!("---\nname: pdf\ndescription: {said}\n---\n"));
+    assert_eq!(home.skills().used()[0].description, said);
+}
+
+#[test]
 fn front_matter_that_is_not_as_it_must_be_is_refused() {
     let long = format!("---\nname: pdf\ndescription: {}\n---\n", "x".repeat(1_025));
     let huge = format!(
@@ -100,11 +108,11 @@ fn front_matter_that_is_not_as_it_must_be_is_refused() {
         ),
         (
             "---\nname: &a pdf\ndescription: *a\n---\n",
-            "front matter is refused",
+            "anchors and aliases are not allowed",
         ),
         (
             "---\nname: pdf\ndescription: &unused d\n---\n",
-            "front matter is refused",
+            "anchors and aliases are not allowed",
         ),
         (
             "---\nname: pdf\ndescription: d\nm: {<<: {a: 1}}\n---\n",
@@ -308,4 +316,20 @@ fn the_overview_keeps_to_its_price() {
         assert!(shown < 100 && some.contains(&format!("{} more did not fit", 100 - shown)));
     }
     assert!(Skills::none().overview(&Bpe::O200k, 100).unwrap().is_none());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+
+    /// Whatever a file says, it is a skill or it is refused, and the rest is none the worse.
+    #[test]
+    fn any_text_is_a_skill_or_refused(front in ".{0,80}(\n.{0,40}){0,4}", body in "(?s).{0,120}") {
+        let home = Home::new();
+        home.skill("home/.agents/skills/good", "d");
+        home.write(HERE, format!("---\nname: pdf\ndescription: {front}\n---\n{body}"));
+        let skills = home.skills();
+        proptest::prop_assert_eq!(skills.used().len() + skills.refused().len(), 2);
+        proptest::prop_assert!(skills.find("good").is_ok());
+        proptest::prop_assert!(skills.used().iter().all(|skill| skill.line().lines().count() == 1));
+    }
 }

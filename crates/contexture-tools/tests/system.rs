@@ -115,7 +115,7 @@ fn without_trust_files_are_left_out_and_named() {
             .all(|section| !section.text.contains("evil"))
     );
     assert_eq!(notices.len(), 2);
-    assert!(notices[1].place.ends_with("a/AGENTS.md") && notices[1].what.contains("not trusted"));
+    assert!(notices[1].place == "a/AGENTS.md" && notices[1].what.contains("not trusted"));
     assert!(notices[1].hint.contains("ctx trust"));
 }
 

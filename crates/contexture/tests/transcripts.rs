@@ -24,7 +24,10 @@ fn settings(budget: usize, compactor: bool) -> Settings {
             max_input_tokens: budget,
             ..ContextConfig::default()
         },
-        compactor: compactor.then(|| std::sync::Arc::new(Extract) as _),
+        compactors: match compactor {
+            true => vec![std::sync::Arc::new(Extract)],
+            false => Vec::new(),
+        },
         ..Settings::default()
     }
 }

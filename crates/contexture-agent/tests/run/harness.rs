@@ -9,9 +9,9 @@ use contexture::prompt::{Section, ToolPolicy};
 use contexture::replay::verify;
 use contexture::{ContextConfig, Entry, Message, Payload, Settings};
 use contexture_agent::{
-    Agent, AgentError, AgentResult, Cancel, Chat, Event, Limits, Options, Stores,
+    Agent, AgentError, AgentResult, Cancel, Chat, Event, Limits, ModelCompactor, Options, Stores,
 };
-use contexture_model::{Client, Endpoint, Patience};
+use contexture_model::{Client, Endpoint, Model, Patience};
 use contexture_store::{FileLog, FileOptions, Key, Log, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Standing};
 use contexture_tools::{
@@ -19,7 +19,7 @@ use contexture_tools::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::model_server::{Answer, ModelServer};
+use crate::model_server::{Answer, ModelServer, Seen};
 
 /// The forms that providers speak.
 pub const MODELS: [&str; 3] = ["openai:m", "openai-responses:m", "anthropic:m"];
@@ -53,6 +53,15 @@ pub struct Setup {
     pub standing: Standing,
     pub sections: Vec<Section>,
     pub reserved: usize,
+    pub compactor: Summaries,
+}
+
+/// Who writes summaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Summaries {
+    None,
+    Extracted,
+    ByModel,
 }
 
 impl Setup {
@@ -69,11 +78,16 @@ impl Setup {
             },
             sections: vec![Section::stable("default", "test", "You are a test.")],
             reserved: 1_000,
+            compactor: Summaries::Extracted,
         }
     }
 
-    pub fn start(self) -> Bench {
-        let server = ModelServer::start(self.script);
+    pub fn start(mut self) -> Bench {
+        let server = ModelServer::start(std::mem::take(&mut self.script));
+        self.start_with(server)
+    }
+
+    pub fn start_with(self, server: ModelServer) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let log: Arc<dyn Log> = Arc::new(FileLog::new(
             folder.path().join(".contexture"),
@@ -87,8 +101,8 @@ impl Setup {
             retries: 2,
             ..Patience::default()
         };
-        let client = Client::new(endpoint, patience).unwrap();
-        let settings = Settings {
+        let client = Arc::new(Client::new(endpoint, patience).unwrap());
+        let mut settings = Settings {
             config: ContextConfig {
                 max_input_tokens: self.budget,
                 reserved_output: self.reserved,
@@ -99,6 +113,15 @@ impl Setup {
             params: Map::from_iter([("stream".to_owned(), json!(true))]),
             ..Settings::default()
         };
+        let compactor = (self.compactor == Summaries::ByModel).then(|| {
+            let model = Arc::clone(&client) as Arc<dyn Model>;
+            Arc::new(ModelCompactor::new(model, &settings).within(Duration::from_secs(2)))
+        });
+        match (&compactor, self.compactor) {
+            (Some(model), _) => settings.compactors.insert(0, Arc::clone(model) as _),
+            (None, Summaries::None) => settings.compactors.clear(),
+            _ => {}
+        }
         let spy = Arc::new(Spy::default());
         let tools: Vec<Arc<dyn Tool>> = [
             ("look", Effect::Reads),
@@ -116,12 +139,13 @@ impl Setup {
         let source: Arc<dyn Tools> = Arc::new(tools);
         let secrets = Secrets::of(["correct-horse-battery".to_owned()]);
         let agent = Agent {
-            model: Arc::new(client),
+            model: client,
             tools: Toolset::new(self.policy, Approvals::new(self.standing), secrets).with(source),
             stores: Stores {
                 transcripts: Transcripts::new(Arc::clone(&log)),
                 memories: Memories::new(Arc::clone(&log), 200),
             },
+            compactor,
             options: Options {
                 limits: Limits {
                     max_steps: self.max_steps,
@@ -189,6 +213,12 @@ impl Bench {
     /// Every recorded request can be made again, and is what the server was sent.
     #[track_caller]
     pub fn verify(&self) {
+        self.verify_all_but(|_| false);
+    }
+
+    /// The same, where some requests are not the loop's own.
+    #[track_caller]
+    pub fn verify_all_but(&self, other: impl Fn(&Seen) -> bool) {
         let mut made = Vec::new();
         verify(&self.settings, self.entries(), |step, built| {
             assert_eq!(
@@ -200,7 +230,8 @@ impl Bench {
             Ok(())
         })
         .unwrap();
-        let mut seen: Vec<Vec<u8>> = self.server.seen().into_iter().map(|s| s.body).collect();
+        let seen = self.server.seen().into_iter().filter(|seen| !other(seen));
+        let mut seen: Vec<Vec<u8>> = seen.map(|seen| seen.body).collect();
         // The same request sent again is one request.
         seen.dedup();
         made.dedup();

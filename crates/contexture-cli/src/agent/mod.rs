@@ -4,34 +4,40 @@ mod approve;
 mod interrupt;
 mod model;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use contexture::Settings;
 use contexture::entry::SessionHeader;
-use contexture::prompt::ToolPolicy;
-use contexture_agent::{Agent, Chat, Limits, Options, Stores, clock};
+use contexture::{Settings, Wire};
+use contexture_agent::{Agent, Chat, History, Limits, ModelCompactor, Options, Stores, clock};
+use contexture_model::Model;
 use contexture_store::{Key, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Standing};
-use contexture_tools::skills::{Places, Skills};
+use contexture_tools::mcp::{self, Servers};
+use contexture_tools::skills::Skills;
+use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
 use contexture_tools::system::{self, Project};
 use contexture_tools::{Secrets, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
-pub use self::model::model;
-pub use crate::args::AgentOptions;
-use crate::config::{self, Config};
+pub use self::model::{chosen, model, of_spec, provider};
+use crate::args::{AgentOptions, CompactorName};
+use crate::command::mcp_options;
+use crate::config::{self, Config, Sandbox};
 use crate::error::CliError;
-use crate::view::Screen;
-use crate::{settings, store};
+use crate::trust::State;
+use crate::view::{Screen, plural};
+use crate::{settings, skills, store};
 
 /// An agent with its conversation.
 pub struct Ready {
     pub agent: Agent,
     pub chat: Chat,
     pub sessions: Sessions,
+    pub servers: Arc<Servers>,
     pub skills: Arc<Skills>,
     pub config: Config,
     /// What a person should know before it starts.
@@ -39,10 +45,13 @@ pub struct Ready {
 }
 
 /// How long a person has to answer whether a tool may act.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long the first turn waits for MCP servers that are starting.
+const SETTLING: Duration = Duration::from_secs(3);
 
 /// Makes the agent, and opens its conversation. `kind` names a conversation that nobody named.
-pub fn ready(
+pub async fn ready(
     options: &AgentOptions,
     kind: &str,
     dir: Option<&Path>,
@@ -53,10 +62,10 @@ pub fn ready(
     let log = Arc::clone(home.sessions.log());
     let stores = Stores {
         transcripts: Transcripts::new(Arc::clone(&log)),
-        memories: Memories::new(Arc::clone(&log), 200),
+        memories: Memories::new(Arc::clone(&log), config.agent.memory_window),
     };
-    let model = model(options.model.as_deref(), options.base_url.as_deref())?;
-    let settings = settings_for(options, &config, model.name(), model.api().wire())?;
+    let model = model(options, &config)?;
+    let (settings, compactor) = settings_for(options, &config, &model)?;
     let key = match &options.session {
         Some(name) => Key::new(name.as_str())?,
         None => fresh(&home.sessions, kind)?,
@@ -66,40 +75,69 @@ pub fn ready(
         cwd: Some(config.root.display().to_string()),
         ..SessionHeader::default()
     };
-    let tokenizer = Arc::clone(&settings.tokenizer);
+    let mut notices = Vec::new();
+    let (skills, untrusted) = skills::discover(&config)?;
+    if untrusted > 0 || !config.withheld.is_empty() {
+        notices.push(withheld(&config, untrusted));
+    }
+    let skills = Arc::new(skills);
+    let cwd = std::env::current_dir().unwrap_or_else(|_| config.root.clone());
+    let (sections, said) = system::sections(&Project {
+        root: &config.root,
+        cwd: &cwd,
+        trusted: config.trust()? == State::Trusted,
+        skills: &skills,
+        tokenizer: settings.tokenizer.as_ref(),
+        skills_tokens: SKILLS_TOKENS,
+    });
+    notices.extend(
+        said.into_iter()
+            .map(|notice| format!("{}: {}", notice.place, notice.what)),
+    );
     let chat = Chat::open(&home.sessions, &key, header, settings)?;
-    let trusted = true;
-    let skills = Arc::new(skills(&config, trusted));
-    let tools: Arc<dyn Tools> = Arc::new(builtin::tools(builtin::Stores {
+    let mut tools = builtin::tools(builtin::Stores {
         transcripts: stores.transcripts.clone(),
         memories: stores.memories.clone(),
         skills: Arc::clone(&skills),
-    }));
-    let cwd = std::env::current_dir().unwrap_or_else(|_| config.root.clone());
-    let (sections, notices) = system::sections(&Project {
-        root: &config.root,
-        cwd: &cwd,
-        trusted,
-        skills: &skills,
-        tokenizer: tokenizer.as_ref(),
-        skills_tokens: SKILLS_TOKENS,
     });
+    match shell(&config) {
+        Ok(shell) => tools.push(Arc::new(shell)),
+        Err(error) => notices.push(format!("no shell: {error}")),
+    }
+    let mut server_options = mcp_options(&std::path::absolute(&config.root)?)?;
+    server_options.reserved = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+    let servers = Arc::new(Servers::start(
+        config.agent.mcp_servers.clone(),
+        server_options,
+    ));
+    servers.settled(SETTLING).await;
+    for status in servers.states() {
+        if let mcp::State::Failed { why } | mcp::State::Restarting { why, .. } = &status.state {
+            notices.push(format!("MCP server {}: {why}", status.name));
+        }
+    }
     let toolset = Toolset::new(
-        ToolPolicy::default(),
-        approvals(options, screen),
+        config.agent.tool_policy.clone(),
+        approvals(options, &config, screen),
         Secrets::from_env(),
     )
-    .with(tools);
+    .with(Arc::new(tools))
+    .with(Arc::clone(&servers) as Arc<dyn Tools>);
     let agent = Agent {
         model,
         tools: toolset,
         stores,
+        compactor,
         options: Options {
             limits: Limits {
-                max_steps: options.max_steps.unwrap_or(30),
+                max_steps: options.max_steps.unwrap_or(config.agent.max_steps),
                 ..Limits::default()
             },
-            max_injected: 120,
+            history: Some(History {
+                most: config.agent.max_chat_messages,
+                keep: config.agent.keep_chat_messages,
+            }),
+            max_injected: config.agent.max_injected_messages,
             sections,
             runtime_init: runtime_init(&config),
             hints: hints(),
@@ -109,55 +147,86 @@ pub fn ready(
         agent,
         chat,
         sessions: home.sessions,
+        servers,
         skills,
         config,
-        notices: notices
-            .into_iter()
-            .map(|notice| format!("{}: {}", notice.place, notice.what))
-            .collect(),
+        notices,
+    })
+}
+
+/// What of the project does not count yet, and what to do about it.
+fn withheld(config: &Config, skills: usize) -> String {
+    let mut what: Vec<String> = config
+        .withheld
+        .iter()
+        .map(|key| (*key).to_owned())
+        .collect();
+    if skills > 0 {
+        what.push(plural(skills, "skill"));
+    }
+    format!(
+        "this folder is not trusted, so its {} do not count: `ctx trust` shows what they would do",
+        what.join(", ")
+    )
+}
+
+/// The shell, as the configuration bounds it.
+fn shell(config: &Config) -> Result<Shell, ShellError> {
+    let of = &config.agent.shell;
+    Shell::new(ShellOptions {
+        network: of.network,
+        writable: of.writable.clone(),
+        unsandboxed: match of.sandbox {
+            Sandbox::Require => Unsandboxed::Refuse,
+            Sandbox::Prefer => Unsandboxed::Run,
+        },
+        ..ShellOptions::new(&config.root)
     })
 }
 
 /// The most tokens of the overview of skills.
 const SKILLS_TOKENS: usize = 2_000;
 
-/// The skills of the user and, where the folder is trusted, of the project.
-fn skills(config: &Config, trusted: bool) -> Skills {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let own = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let own = own.or_else(|| home.as_ref().map(|home| home.join(".config")));
-    let own = own.map(|own| own.join("contexture"));
-    let places = Places::of_user(own.as_deref(), home.as_deref());
-    Skills::discover(&match trusted {
-        true => places.and_project(&config.root),
-        false => places,
-    })
-}
-
-/// How requests are built for this model.
+/// How requests are built for this model, and what writes their summaries.
 pub fn settings_for(
     options: &AgentOptions,
     config: &Config,
-    model: &str,
-    wire: contexture::Wire,
-) -> Result<Settings, CliError> {
-    let mut settings = settings::for_agent(options, config, model)?;
-    settings.wire = wire;
+    model: &Arc<dyn Model>,
+) -> Result<(Settings, Option<Arc<ModelCompactor>>), CliError> {
+    let mut settings = settings::for_agent(options, config, model.name())?;
+    settings.wire = model.api().wire();
     settings.params.insert("stream".to_owned(), json!(true));
-    if wire == contexture::Wire::OpenAi {
+    if settings.wire == Wire::OpenAi {
         // Without it a stream does not say what it cost.
         let usage = json!({"include_usage": true});
         settings.params.insert("stream_options".to_owned(), usage);
     }
-    Ok(settings)
+    let compactor = match options.compactor {
+        Some(CompactorName::Extract) => None,
+        Some(CompactorName::None) => {
+            settings.compactors.clear();
+            None
+        }
+        Some(CompactorName::Model) | None => {
+            let made = Arc::new(ModelCompactor::new(Arc::clone(model), &settings));
+            settings.compactors.insert(0, Arc::clone(&made) as _);
+            Some(made)
+        }
+    };
+    Ok((settings, compactor))
 }
 
 /// What is allowed from the start, and whom to ask for the rest.
-fn approvals(options: &AgentOptions, screen: &Arc<Screen>) -> Approvals {
+fn approvals(options: &AgentOptions, config: &Config, screen: &Arc<Screen>) -> Approvals {
+    let prefixes = config.agent.shell.allow.clone();
     let standing = Standing {
         all: options.allow_all,
         tools: options.allow.clone(),
-        calls: None,
+        calls: Some(Box::new(move |tool, arguments| {
+            let command = arguments.get("command").and_then(Value::as_str);
+            tool.name == "exec_shell"
+                && command.is_some_and(|command| allowed_by_prefix(command, &prefixes))
+        })),
     };
     let approvals = Approvals::new(standing);
     match Terminal::here(screen) {

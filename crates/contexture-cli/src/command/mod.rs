@@ -6,11 +6,14 @@ mod compose;
 mod diff;
 mod doctor;
 mod inspect;
+mod mcp;
 mod point;
 mod replay;
 mod run;
 mod sessions;
+mod skills;
 mod tokens;
+mod trust;
 mod update;
 
 use std::io::Write;
@@ -30,10 +33,13 @@ pub use compose::compose;
 pub use diff::diff;
 pub use doctor::doctor;
 pub use inspect::inspect;
+pub use mcp::{options as mcp_options, servers as mcp};
 pub use replay::replay;
 pub use run::run;
 pub use sessions::{import, sessions};
+pub use skills::skills;
 pub use tokens::tokens;
+pub use trust::trust;
 pub use update::update;
 
 /// `ctx config schema`.

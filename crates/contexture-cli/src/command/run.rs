@@ -22,7 +22,7 @@ pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError
             mut chat,
             notices,
             ..
-        } = agent::ready(&options.agent, "run", dir, &screen)?;
+        } = agent::ready(&options.agent, "run", dir, &screen).await?;
         for notice in notices {
             eprintln!("ctx: {}", safe(&notice));
         }

@@ -10,7 +10,15 @@ pub struct Paint {
 impl Paint {
     /// For standard output as it is.
     pub fn stdout() -> Self {
-        let terminal = std::io::stdout().is_terminal();
+        Self::on(std::io::stdout().is_terminal())
+    }
+
+    /// For standard error as it is.
+    pub fn stderr() -> Self {
+        Self::on(std::io::stderr().is_terminal())
+    }
+
+    fn on(terminal: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let (_, columns) = console::Term::stdout().size();

@@ -74,6 +74,14 @@ fn parse(front: &str) -> Result<Map<String, Value>, Fault> {
         let what = format!("longer than {} KiB", MOST_BYTES >> 10);
         return Err(Fault::BadFrontMatter(what));
     }
+    let read = yaml(front).or_else(|error| yaml(&quoted(front)).map_err(|_| error));
+    match read.map_err(|error| refused(&error))? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(Fault::BadFrontMatter("it is no map".to_owned())),
+    }
+}
+
+fn yaml(text: &str) -> Result<Value, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_anchors: 0,
@@ -85,15 +93,43 @@ fn parse(front: &str) -> Result<Map<String, Value>, Fault> {
         merge_keys: serde_saphyr::MergeKeyPolicy::Error,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
     };
-    let refused = |error: serde_saphyr::Error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        Fault::BadFrontMatter(one_line(first).chars().take(200).collect())
+    serde_saphyr::from_str_with_options(text, options)
+}
+
+/// The same with quotes around plain texts that hold a `: `, which YAML does not allow. Many skills
+/// have such a description, and other programs take it.
+fn quoted(front: &str) -> String {
+    let line = |line: &str| {
+        let (field, value) = line.split_once(": ")?;
+        let value = value.trim();
+        let known = ["description", "license", "compatibility"].contains(&field);
+        let plain = value.starts_with(|c: char| c.is_alphanumeric() || c == '(' || c == '`');
+        let broken = value.contains(": ") || value.ends_with(':');
+        (known && plain && broken).then(|| format!("{field}: {}\n", Value::from(value)))
     };
-    match serde_saphyr::from_str_with_options(front, options).map_err(refused)? {
-        Value::Object(fields) => Ok(fields),
-        _ => Err(Fault::BadFrontMatter("it is no map".to_owned())),
-    }
+    let lines = front.lines();
+    lines
+        .map(|text| line(text).unwrap_or_else(|| format!("{text}\n")))
+        .collect()
+}
+
+fn refused(error: &serde_saphyr::Error) -> Fault {
+    use serde_saphyr::Error;
+    use serde_saphyr::budget::BudgetBreach::{Aliases, Anchors};
+    let what = match error.without_snippet() {
+        Error::Budget {
+            breach: Anchors { .. } | Aliases { .. },
+            ..
+        } => "anchors and aliases are not allowed".to_owned(),
+        Error::Budget { .. } => "there is too much in it".to_owned(),
+        other => {
+            let text = other.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let first = first.strip_prefix("error: ").unwrap_or(first);
+            one_line(first).chars().take(200).collect()
+        }
+    };
+    Fault::BadFrontMatter(what)
 }
 
 fn text(

@@ -59,8 +59,7 @@ pub(super) fn read(root: &Path, cwd: &Path, notices: &mut Vec<Notice>) -> Vec<Re
         if path.symlink_metadata().is_err() {
             continue;
         }
-        let shown = path.strip_prefix(root).unwrap_or(&path).display();
-        let shown = one_line(&shown.to_string());
+        let shown = shown(root, &path);
         let mut notice = |what: String, hint: &str| {
             notices.push(Notice {
                 place: shown.clone(),
@@ -97,6 +96,17 @@ pub(super) fn read(root: &Path, cwd: &Path, notices: &mut Vec<Notice>) -> Vec<Re
     files.reverse();
     notices.reverse();
     files
+}
+
+/// The path from the root, on one line.
+pub(super) fn shown(root: &Path, path: &Path) -> String {
+    one_line(
+        &path
+            .strip_prefix(root)
+            .unwrap_or(path)
+            .display()
+            .to_string(),
+    )
 }
 
 fn candidates(root: &Path, cwd: &Path) -> Vec<(Kind, PathBuf)> {

@@ -115,7 +115,7 @@ impl Side {
         }
         for path in instructions(project.root, project.cwd) {
             self.notices.push(Notice {
-                place: path.display().to_string(),
+                place: files::shown(project.root, &path),
                 what: "left out: this folder is not trusted".to_owned(),
                 hint: "`ctx trust` shows what it would allow, and asks".to_owned(),
             });

@@ -54,6 +54,7 @@ fn log() -> Vec<Entry> {
             tokens_after: 0,
             first_covered_entry_id: None,
             kept_entry_ids: Vec::new(),
+            refused: Vec::new(),
         }),
     );
     push(
@@ -85,7 +86,11 @@ async fn words_find_what_is_out_of_sight_newest_first() {
     scene.logs(log());
     let answer = Scene::works(
         &scene
-            .call("context_recall", json!({ "words": "ZEBRA" }))
+            .call(
+                "context_recall",
+                json!({ "words": "ZEBRA",
+                }),
+            )
             .await,
     );
     let at = |needle: &str| {

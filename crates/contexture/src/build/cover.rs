@@ -1,13 +1,17 @@
 //! Puts a summary, or nothing, in the place of a span of history.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::compact::{Compactor, Span, SpanItem, accept, probes};
-use super::item::{Item, Rule, Source};
+use super::item::{Item, Kind, Rule, Source};
+use super::relieve::Means;
 use super::{Session, normalize};
-use crate::entry::Compaction;
+use crate::entry::{Compaction, Gone, Refused};
 use crate::tokens::count;
-use crate::{ContextError, Message, Payload};
+use crate::{ContextError, EntryId, Message, Payload, Role};
+
+/// The most characters of why a summary was refused: a model's error may be a page.
+const LONGEST_WHY: usize = 500;
 
 /// A span, in terms of items that leave and of the log positions around it.
 pub(super) struct Covered {
@@ -15,6 +19,14 @@ pub(super) struct Covered {
     first: Option<usize>,
     last: Option<usize>,
     kept: Vec<usize>,
+}
+
+/// A summary that was accepted.
+struct Made {
+    summary: String,
+    strategy: String,
+    /// What it costs as it is shown.
+    tokens: usize,
 }
 
 impl Session {
@@ -49,51 +61,110 @@ impl Session {
     pub(super) fn cover(
         &mut self,
         covered: &Covered,
-        compactor: Option<&dyn Compactor>,
+        means: &Means<'_>,
         max_tokens: usize,
-        now: &str,
     ) -> Result<(), ContextError> {
         let (Some(first), Some(last)) = (covered.first, covered.last) else {
             return Ok(());
         };
         let tokens_before = self.tokens();
-        let (summary, strategy, cost) =
-            match compactor.and_then(|c| self.summary(covered, c, max_tokens)) {
-                Some(made) => made,
-                None => (String::new(), "drop".to_owned(), 0),
-            };
+        let (made, refused) = match means.compactors {
+            [] => (None, Vec::new()),
+            _ => self.summarised(covered, means, max_tokens),
+        };
+        let made = made.unwrap_or_else(|| Made {
+            summary: String::new(),
+            strategy: "drop".to_owned(),
+            tokens: 0,
+        });
         let id = |p: usize| self.view.log()[p].id.clone();
-        let items = &self.weave.items;
-        let gone: usize = covered.leaving.iter().map(|&i| items[i].piece.tokens).sum();
+        let gone = self.tokens_of(covered);
         let compaction = Compaction {
             tokens_before,
-            tokens_after: tokens_before.saturating_sub(gone) + cost,
-            summary,
+            tokens_after: tokens_before.saturating_sub(gone) + made.tokens,
+            summary: made.summary,
             first_kept_entry_id: id(last),
-            strategy,
+            strategy: made.strategy,
             first_covered_entry_id: Some(id(first)),
             kept_entry_ids: covered.kept.iter().map(|&p| id(p)).collect(),
+            refused,
         };
-        self.log(now, Payload::CompactionSummary(compaction))?;
+        self.log(means.now, Payload::CompactionSummary(compaction))?;
         Ok(())
     }
 
-    /// A summary of the span that passed the acceptance test, the name of its strategy, and what it
-    /// costs as it is shown.
-    fn summary(
+    /// The first summary of the span that passes the acceptance test, and why others did not.
+    fn summarised(
         &self,
         covered: &Covered,
-        compactor: &dyn Compactor,
+        means: &Means<'_>,
         max_tokens: usize,
-    ) -> Option<(String, String, usize)> {
-        let items = &self.weave.items;
+    ) -> (Option<Made>, Vec<Refused>) {
         let summaries: Vec<Option<Message>> = covered
             .leaving
             .iter()
-            .map(|&i| self.summary_text(&items[i]))
+            .map(|&i| self.summary_text(&self.weave.items[i]))
             .collect();
-        let mut span_items = Vec::new();
-        for (&i, summary) in covered.leaving.iter().zip(&summaries) {
+        let items = self.span_items(covered, &summaries);
+        let tokenizer = self.settings.tokenizer.as_ref();
+        let span = Span {
+            probes: probes(&items, max_tokens / 4, tokenizer),
+            items,
+            max_tokens,
+            tokenizer,
+            log: &self.view.log()[..means.before],
+        };
+        let mut refused = Vec::new();
+        for compactor in means.compactors {
+            match self.made(compactor.as_ref(), &span, self.tokens_of(covered)) {
+                Ok(made) => return (Some(made), refused),
+                Err(why) => refused.push(Refused {
+                    strategy: compactor.name().to_owned(),
+                    why: why.chars().take(LONGEST_WHY).collect(),
+                }),
+            }
+        }
+        (None, refused)
+    }
+
+    fn made(
+        &self,
+        compactor: &dyn Compactor,
+        span: &Span<'_>,
+        span_tokens: usize,
+    ) -> Result<Made, String> {
+        let summary = compactor.summarise(span)?;
+        accept::accept(&summary, span, span_tokens).map_err(|refusal| refusal.to_string())?;
+        let shown = normalize::summary(&summary).map_err(|error| error.to_string())?;
+        let tokens = count::message(span.tokenizer, &shown);
+        // With what stands around it, it may be longer than what it stands for.
+        if tokens >= span_tokens {
+            let refusal = accept::Refusal::TooLong {
+                tokens,
+                limit: span_tokens.saturating_sub(1),
+            };
+            return Err(refusal.to_string());
+        }
+        Ok(Made {
+            summary,
+            strategy: compactor.name().to_owned(),
+            tokens,
+        })
+    }
+
+    /// What leaves, as a compactor is shown it. `summaries` are the texts of those that are summaries.
+    fn span_items<'a>(
+        &'a self,
+        covered: &Covered,
+        summaries: &'a [Option<Message>],
+    ) -> Vec<SpanItem<'a>> {
+        let items = &self.weave.items;
+        let mut asked = match summaries.iter().any(Option::is_some) {
+            true => self.covered_users(),
+            false => HashMap::new(),
+        };
+        let mut out = Vec::new();
+        for (&i, summary) in covered.leaving.iter().zip(summaries) {
             let item = &items[i];
             let (Some(position), Source::Entry(_)) = (item.position(), item.source) else {
                 continue;
@@ -107,27 +178,45 @@ impl Session {
             let is_open = items
                 .get(i + 1)
                 .is_some_and(|next| matches!(next.source, Source::Aborted(p) if p == position));
-            span_items.push(SpanItem {
+            out.push(SpanItem {
                 id: &entry.id,
                 message,
                 is_summary: summary.is_some(),
                 is_open,
+                is_users: match summary {
+                    Some(_) => false,
+                    None => item.kind == Kind::User && self.is_message(item),
+                },
+                asked: asked.remove(&position).unwrap_or_default(),
             });
         }
-        let tokenizer = self.settings.tokenizer.as_ref();
-        let probes = probes(&span_items, max_tokens / 4, tokenizer);
-        let span = Span {
-            items: span_items,
-            max_tokens,
-            tokenizer,
-            probes,
-        };
-        let span_tokens: usize = covered.leaving.iter().map(|&i| items[i].piece.tokens).sum();
-        let summary = compactor.summarise(&span).ok()?;
-        accept::accept(&summary, &span, span_tokens).ok()?;
-        let cost = count::message(tokenizer, &normalize::summary(&summary).ok()?);
-        // With what stands around it, it may be longer than what it stands for.
-        (cost < span_tokens).then(|| (summary, compactor.name().to_owned(), cost))
+        out
+    }
+
+    /// The users' messages that each summary stands for, those of summaries that went into it too.
+    fn covered_users(&self) -> HashMap<usize, Vec<(&EntryId, &Message)>> {
+        let gone: HashMap<usize, Gone> = self.view.gone().collect();
+        let mut out: HashMap<usize, Vec<_>> = HashMap::new();
+        for (position, entry) in self.view.log().iter().enumerate() {
+            let Payload::Message { message } = &entry.payload else {
+                continue;
+            };
+            let told = message.role == Role::User && message.include_in_context;
+            if !told || self.view.is_redacted(position) {
+                continue;
+            }
+            let mut cursor = position;
+            while let Some(Gone::Summarised(by) | Gone::Dropped(by)) = gone.get(&cursor) {
+                out.entry(*by).or_default().push((&entry.id, message));
+                cursor = *by;
+            }
+        }
+        out
+    }
+
+    fn tokens_of(&self, covered: &Covered) -> usize {
+        let items = &self.weave.items;
+        covered.leaving.iter().map(|&i| items[i].piece.tokens).sum()
     }
 
     /// Whether a span is nothing but one summary, as short as one may be: another of it gains

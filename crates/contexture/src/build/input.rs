@@ -183,6 +183,7 @@ impl BuildInput {
                 Some(other) => return Err(mismatch("overflowHint", "true or false", &other)),
             },
             now: take_text(&mut map, "now")?,
+            ..Turn::default()
         };
         input.config = take_map(&mut map, "config")?.unwrap_or_default();
         input.model = take_text(&mut map, "model")?;

@@ -25,14 +25,15 @@ mod turn;
 
 pub use crate::message::Wire;
 pub use built::{BuildResult, Built, Stats};
-pub use compact::{Compactor, Extract, Span, SpanItem};
+pub use compact::{Compactor, Extract, Span, SpanItem, constraints};
 pub use compose::{Composed, Metadata, compose};
 pub use config::ContextConfig;
 pub use input::{BuildInput, UpdateRequest};
 pub use item::Rule;
 pub use manager::{ContextManager, RuntimeHintProvider, UpdateResult};
 pub use receipt::{
-    BudgetUsed, CacheReceipt, ExcludedReceipt, ItemReceipt, Receipt, TokenizerUsed, ToolReceipt,
+    BudgetUsed, CacheReceipt, DeferredReceipt, ExcludedReceipt, ItemReceipt, Receipt,
+    TokenizerUsed, ToolReceipt,
 };
 pub use session::{Session, Settings};
 pub use turn::Turn;

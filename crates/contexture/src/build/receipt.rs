@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::item::{Item, Kind, Rule, Source};
 use super::session::Session;
-use crate::entry::{Gone, tool_name};
+use crate::entry::{DeferredTool, Gone, tool_name};
 use crate::prompt::Stability;
 use crate::tokens::count;
 use crate::{Message, Payload};
@@ -25,6 +25,9 @@ pub struct Receipt {
     /// The tools of the request, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolReceipt>,
+    /// The tools that exist and are not offered: what leaving them out saves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deferred_tools: Option<DeferredReceipt>,
     /// What was left out, in the order of the log.
     pub excluded: Vec<ExcludedReceipt>,
     /// What a provider's prompt cache can reuse.
@@ -88,6 +91,15 @@ pub struct ToolReceipt {
     pub bytes: usize,
 }
 
+/// Tools that are not offered, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DeferredReceipt {
+    /// How many.
+    pub count: usize,
+    /// What their specs would cost.
+    pub tokens: usize,
+}
+
 /// Something that is not in the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExcludedReceipt {
@@ -137,6 +149,7 @@ impl Receipt {
                 .iter()
                 .map(|spec| tool(session, spec))
                 .collect(),
+            deferred_tools: deferred(session.view.deferred()),
             excluded: excluded(session),
             cache: CacheReceipt {
                 shared_prefix_tokens: shared_prefix(session),
@@ -210,6 +223,14 @@ fn tool(session: &Session, spec: &Value) -> ToolReceipt {
         tokens: count::tool(session.settings.tokenizer.as_ref(), spec),
         bytes: spec.to_string().len(),
     }
+}
+
+fn deferred(tools: &[DeferredTool]) -> Option<DeferredReceipt> {
+    let sum = |sum: usize, tool: &DeferredTool| sum.saturating_add(tool.tokens);
+    (!tools.is_empty()).then(|| DeferredReceipt {
+        count: tools.len(),
+        tokens: tools.iter().fold(0, sum),
+    })
 }
 
 fn excluded(session: &Session) -> Vec<ExcludedReceipt> {

@@ -19,32 +19,58 @@ const SUMMARIES_PERCENT: usize = 50;
 /// What the wrapper around a summary costs at most.
 const SUMMARY_FRAME: usize = 96;
 
+/// What a build has to make room with.
+pub(super) struct Means<'a> {
+    /// What may write a summary, in order.
+    pub compactors: &'a [Arc<dyn Compactor>],
+    /// How long the log was before this build decided anything.
+    pub before: usize,
+    /// The time, for entries.
+    pub now: &'a str,
+}
+
 impl Session {
     /// Brings the request under its limits, by entries.
-    pub(super) fn relieve(&mut self, overflow: bool, now: &str) -> Result<bool, ContextError> {
+    pub(super) fn relieve(
+        &mut self,
+        overflow: bool,
+        keep_messages: Option<usize>,
+        now: &str,
+    ) -> Result<bool, ContextError> {
         let config = self.settings.config;
         let limit = self.limit();
-        let trigger = if config.enable_compaction {
+        let mut trigger = if config.enable_compaction {
             limit.percent(config.trigger_percent).messages_of(&limit)
         } else {
             limit
         };
         let load = self.load();
+        let keep = keep_messages.map_or(usize::MAX, |keep| keep.max(1));
+        trigger.messages = trigger.messages.min(keep);
         if load.within(&trigger) && !overflow {
             return Ok(false);
         }
         let before = self.view.log().len();
-        let goal = goal(&load, &limit, &trigger, overflow, config.target_percent);
-        let compactor = match &self.settings.compactor {
-            Some(compactor) if config.enable_compaction => Some(Arc::clone(compactor)),
-            _ => None,
+        let mut goal = goal(&load, &limit, &trigger, overflow, config.target_percent);
+        // So many are wanted, and not a share of so many.
+        if goal.messages < keep && keep <= limit.messages && load.messages > keep {
+            goal.messages = keep;
+        }
+        let compactors = match config.enable_compaction {
+            true => self.settings.compactors.clone(),
+            false => Vec::new(),
+        };
+        let means = Means {
+            compactors: &compactors,
+            before,
+            now,
         };
         // First with a tail that stays verbatim, then, if that is not enough, without, until there is
         // nothing more to gain: what is left to do would be done by the next build, at the prefix's
         // expense.
         for tail_tokens in [goal.tokens / 2, 0, 0, 0] {
             let entries = self.view.log().len();
-            self.climb(&goal, tail_tokens, compactor.as_deref(), now)?;
+            self.climb(&goal, tail_tokens, &means)?;
             let settled = tail_tokens == 0 && self.view.log().len() == entries;
             if settled || self.load().within(&trigger) {
                 break;
@@ -52,7 +78,11 @@ impl Session {
         }
         if !self.load().within(&limit) {
             // The end of the work is worth more than a summary of its beginning.
-            self.climb(&limit, 0, None, now)?;
+            let means = Means {
+                compactors: &[],
+                ..means
+            };
+            self.climb(&limit, 0, &means)?;
             self.cut(&limit, now)?;
         }
         if !self.load().within(&limit) {
@@ -73,9 +103,9 @@ impl Session {
         &mut self,
         goal: &Load,
         tail_tokens: usize,
-        compactor: Option<&dyn Compactor>,
-        now: &str,
+        means: &Means<'_>,
     ) -> Result<(), ContextError> {
+        let summarises = !means.compactors.is_empty();
         let items = &self.weave.items;
         let floor = self.floor();
         let share = goal.tokens.saturating_mul(SUMMARY_PERCENT) / 100;
@@ -89,16 +119,16 @@ impl Session {
             .sum();
         let room = goal.tokens.saturating_mul(SUMMARIES_PERCENT) / 100;
         let begin = match summaries {
-            Some(last) if compactor.is_some() && summarised + summary_tokens <= room => last + 1,
+            Some(last) if summarises && summarised + summary_tokens <= room => last + 1,
             _ => 0,
         };
-        let reserve = match compactor {
-            Some(_) => Load {
+        let reserve = match summarises {
+            true => Load {
                 tokens: summary_tokens + SUMMARY_FRAME,
                 bytes: (summary_tokens + SUMMARY_FRAME) * 6,
                 messages: 1,
             },
-            None => Load {
+            false => Load {
                 tokens: 0,
                 bytes: 0,
                 messages: 0,
@@ -121,7 +151,7 @@ impl Session {
             self.pricing.piece(fit::masked(&item.piece.message, entry))
         });
         let cover = plan.cover.filter(|&(start, end)| {
-            compactor.is_none() || !self.is_settled(start, end, &floor, summary_tokens)
+            !summarises || !self.is_settled(start, end, &floor, summary_tokens)
         });
         if !plan.mask.is_empty() {
             let entry_ids = plan
@@ -136,13 +166,13 @@ impl Session {
                 keep_bytes: None,
             };
             let covered = cover.map(|(start, end)| self.span(start, end, &floor));
-            self.log(now, Payload::Mask(mask))?;
+            self.log(means.now, Payload::Mask(mask))?;
             if let Some(covered) = covered {
-                self.cover(&covered, compactor, summary_tokens, now)?;
+                self.cover(&covered, means, summary_tokens)?;
             }
         } else if let Some((start, end)) = cover {
             let covered = self.span(start, end, &floor);
-            self.cover(&covered, compactor, summary_tokens, now)?;
+            self.cover(&covered, means, summary_tokens)?;
         }
         self.refresh()
     }
@@ -176,7 +206,7 @@ impl Session {
             .rposition(|item| item.kind == Kind::User && self.is_message(item))
     }
 
-    fn is_message(&self, item: &Item) -> bool {
+    pub(super) fn is_message(&self, item: &Item) -> bool {
         item.position()
             .is_some_and(|p| matches!(self.view.log()[p].payload, Payload::Message { .. }))
     }

@@ -26,8 +26,10 @@ pub struct Settings {
     pub config: ContextConfig,
     /// What counts tokens.
     pub tokenizer: Arc<dyn Tokenizer>,
-    /// What writes summaries; without one the rung is skipped.
-    pub compactor: Option<Arc<dyn Compactor>>,
+    /// What writes summaries, tried in this order until one writes a summary that is accepted;
+    /// without any, the rung is skipped. One that may fail is followed by one that does not:
+    /// [`Extract`](super::Extract).
+    pub compactors: Vec<Arc<dyn Compactor>>,
     /// The form of the body.
     pub wire: Wire,
     /// The model that the body names.
@@ -42,7 +44,7 @@ impl Default for Settings {
         Self {
             config: ContextConfig::default(),
             tokenizer: Arc::new(Bpe::O200k),
-            compactor: Some(Arc::new(super::Extract)),
+            compactors: vec![Arc::new(super::Extract)],
             wire: Wire::default(),
             model: None,
             params: Map::new(),

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::{Session, dedupe};
-use crate::entry::{ToolDelta, add_tools, tool_name};
+use crate::entry::{DeferredTool, ToolDelta, add_tools, tool_name};
 use crate::prompt::{Section, Stability};
 use crate::{ContextError, Entry, EntryId, Message, Payload};
 
@@ -12,6 +12,10 @@ pub struct Turn {
     pub sections: Option<Vec<Section>>,
     /// All tools as they are now.
     pub tools: Option<Vec<Value>>,
+    /// All tools that exist and are not offered now, for the receipt.
+    pub deferred: Option<Vec<DeferredTool>>,
+    /// Why tools came or went, where they did.
+    pub tool_reason: Option<String>,
     /// Facts that hold for the session.
     pub runtime_init: Option<Map<String, Value>>,
     /// Facts that change from turn to turn.
@@ -20,6 +24,8 @@ pub struct Turn {
     pub messages: Vec<Message>,
     /// The provider said that the last request was too long.
     pub overflow: bool,
+    /// Compact now, if the request has more messages than this, down to so many.
+    pub keep_messages: Option<usize>,
     /// The time, for the entries that are made.
     pub now: Option<String>,
 }
@@ -40,7 +46,7 @@ impl Session {
         };
         let changes = [
             turn.sections.and_then(|s| self.changed_sections(&s)),
-            turn.tools.and_then(|t| self.changed_tools(&t)),
+            self.changed_tools(turn.tools.as_deref(), turn.deferred, turn.tool_reason),
             turn.runtime_init
                 .filter(|data| self.view.runtime_init() != Some(data))
                 .map(|data| Payload::RuntimeInit { data }),
@@ -61,7 +67,7 @@ impl Session {
             }
         }
         self.refresh()?;
-        let compacted = self.relieve(turn.overflow, &now)?;
+        let compacted = self.relieve(turn.overflow, turn.keep_messages, &now)?;
         self.write();
         Ok(compacted)
     }
@@ -117,7 +123,26 @@ impl Session {
         (!sections.is_empty()).then_some(Payload::Sections { sections })
     }
 
-    fn changed_tools(&self, now: &[Value]) -> Option<Payload> {
+    /// What differs between these tools and the log's, offered and not.
+    fn changed_tools(
+        &self,
+        now: Option<&[Value]>,
+        deferred: Option<Vec<DeferredTool>>,
+        reason: Option<String>,
+    ) -> Option<Payload> {
+        let delta = now.and_then(|now| self.changed_specs(now));
+        let deferred = deferred.filter(|deferred| self.view.deferred() != deferred);
+        if delta.is_none() && deferred.is_none() {
+            return None;
+        }
+        Some(Payload::Tools(ToolDelta {
+            deferred,
+            reason,
+            ..delta.unwrap_or_default()
+        }))
+    }
+
+    fn changed_specs(&self, now: &[Value]) -> Option<ToolDelta> {
         let known = self.view.tools();
         // Of two of one name, the later holds.
         let mut asked = Vec::new();
@@ -152,10 +177,10 @@ impl Session {
         } else {
             (now.to_vec(), old.into_iter().flatten().collect())
         };
-        Some(Payload::Tools(ToolDelta {
+        Some(ToolDelta {
             add,
             remove,
-            reason: None,
-        }))
+            ..ToolDelta::default()
+        })
     }
 }

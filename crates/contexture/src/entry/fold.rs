@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Compaction, Entry, EntryId, Payload, Target};
+use super::{Compaction, DeferredTool, Entry, EntryId, Payload, Target};
 use crate::prompt::{Section, Stability};
 
 /// What the fold produced. Everything in it follows from the log alone.
@@ -20,6 +20,7 @@ pub(super) struct Fold {
     /// Where each stable section was last said, by name.
     pub(super) section_sources: HashMap<String, usize>,
     pub(super) tools: Vec<Value>,
+    pub(super) deferred: Vec<DeferredTool>,
     pub(super) fingerprints: HashSet<String>,
     /// The runtime facts that stand at the front, and those that hold now.
     pub(super) first_runtime_init: Option<usize>,
@@ -121,6 +122,9 @@ impl Fold {
                 self.tools
                     .retain(|t| !delta.remove.iter().any(|name| tool_name(t) == Some(name)));
                 add_tools(&mut self.tools, &delta.add);
+                if let Some(deferred) = &delta.deferred {
+                    self.deferred.clone_from(deferred);
+                }
                 Change::Rewritten
             }
             Payload::RuntimeInit { .. } => {

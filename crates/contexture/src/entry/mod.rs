@@ -16,8 +16,8 @@ pub use fold::{Change, Gone};
 pub(crate) use fold::{add_tools, tool_name};
 pub use id::EntryId;
 pub use payload::{
-    BranchSummary, Compaction, Injection, Mask, Payload, RequestRecord, SessionHeader, Target,
-    ToolDelta, VERSION,
+    BranchSummary, Compaction, DeferredTool, Injection, Mask, Payload, Refused, RequestRecord,
+    SessionHeader, Target, ToolDelta, VERSION,
 };
 pub use view::{Live, View};
 

@@ -89,9 +89,21 @@ pub struct ToolDelta {
     /// Names to take away.
     #[serde(default)]
     pub remove: Vec<String>,
+    /// All tools that exist and are not offered, as of now; absent means as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred: Option<Vec<DeferredTool>>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A tool that exists and is not offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeferredTool {
+    /// Its name.
+    pub name: String,
+    /// What its spec would cost.
+    pub tokens: usize,
 }
 
 /// Context that was brought in during a run.
@@ -139,6 +151,18 @@ pub struct Compaction {
     /// Entries inside the span that stay: pins, the latest user message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_entry_ids: Vec<EntryId>,
+    /// What was tried before it, and why that would not do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+}
+
+/// A strategy that gave no summary, or none that would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Its name.
+    pub strategy: String,
+    /// Why, for people.
+    pub why: String,
 }
 
 /// Items that show a mark, or less of themselves.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::fold::{Fold, Mark, is_content};
-use super::{Change, Entry, EntryId, Gone, Payload, Target};
+use super::{Change, DeferredTool, Entry, EntryId, Gone, Payload, Target};
 use crate::ContextError;
 use crate::prompt::{Section, Stability};
 
@@ -167,6 +167,11 @@ impl View {
     /// The tools in effect, in order.
     pub fn tools(&self) -> &[Value] {
         &self.fold.tools
+    }
+
+    /// The tools that exist and are not offered.
+    pub fn deferred(&self) -> &[DeferredTool] {
+        &self.fold.deferred
     }
 
     /// The runtime facts shown at the front.

@@ -45,11 +45,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ContextError> {
         before.push(entry(Payload::Sections { sections }));
     }
     if let Some(add) = input.turn.tools.filter(|t| !t.is_empty()) {
-        let (remove, reason) = (Vec::new(), None);
         before.push(entry(Payload::Tools(ToolDelta {
             add,
-            remove,
-            reason,
+            ..ToolDelta::default()
         })));
     }
     let facts = input

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contexture::build::{Compactor, Receipt, Session, Settings, Turn, Wire};
 use contexture::diff::{Diff, Side};
 use contexture::entry::{
-    BranchSummary, Compaction, Injection, Mask, RequestRecord, Target, ToolDelta,
+    BranchSummary, Compaction, DeferredTool, Injection, Mask, RequestRecord, Target, ToolDelta,
 };
 use contexture::message::openai;
 use contexture::prompt::Section;
@@ -63,13 +63,13 @@ impl Scenario {
         self
     }
 
-    pub fn compactor(mut self, compactor: Option<Arc<dyn Compactor>>) -> Self {
-        self.settings.compactor = compactor;
+    pub fn compactors(mut self, compactors: &[Arc<dyn Compactor>]) -> Self {
+        self.settings.compactors = compactors.to_vec();
         self
     }
 
     pub fn no_compactor(self) -> Self {
-        self.compactor(None)
+        self.compactors(&[])
     }
 
     pub fn wire(mut self, wire: Wire) -> Self {
@@ -195,6 +195,7 @@ impl Scenario {
             tokens_after: 0,
             first_covered_entry_id: first.map(EntryId::from),
             kept_entry_ids: Vec::new(),
+            refused: Vec::new(),
         }))
     }
 
@@ -243,7 +244,7 @@ impl Scenario {
         self.entry(Payload::Tools(ToolDelta {
             add: add.iter().map(|name| tool(name)).collect(),
             remove: remove.iter().map(|&name| name.to_owned()).collect(),
-            reason: None,
+            ..ToolDelta::default()
         }))
     }
 
@@ -266,6 +267,17 @@ impl Scenario {
 
     pub fn turn_tools(mut self, names: &[&str]) -> Self {
         self.turn.tools = Some(names.iter().map(|name| tool(name)).collect());
+        self
+    }
+
+    /// Tools that are not offered, each with what its spec would cost.
+    pub fn deferred(mut self, tools: &[(&str, usize)], reason: &str) -> Self {
+        let tools = tools.iter().map(|&(name, tokens)| DeferredTool {
+            name: name.to_owned(),
+            tokens,
+        });
+        self.turn.deferred = Some(tools.collect());
+        self.turn.tool_reason = Some(reason.to_owned());
         self
     }
 

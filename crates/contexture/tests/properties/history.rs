@@ -81,7 +81,7 @@ impl TurnSeed {
             hints: self.hints.clone(),
             messages: self.messages.clone(),
             overflow: self.overflow,
-            now: None,
+            ..Turn::default()
         }
     }
 }
@@ -170,6 +170,7 @@ impl Op {
                     tokens_after: 0,
                     first_covered_entry_id: at(from).map(|e| e.id.clone()),
                     kept_entry_ids: Vec::new(),
+                    refused: Vec::new(),
                 }))
             }),
             Self::Repeat(index) => at(index).map(|e| Entry::clone(e)),
@@ -410,7 +411,7 @@ fn payload() -> impl Strategy<Value = Payload> {
         1 => data().prop_map(|data| Payload::RuntimeInit { data }),
         2 => vec(section(), 0..3).prop_map(|sections| Payload::Sections { sections }),
         1 => (vec(tool(), 0..3), vec("[abc]", 0..2)).prop_map(|(add, remove)| {
-            Payload::Tools(ToolDelta { add, remove, reason: None })
+            Payload::Tools(ToolDelta { add, remove, ..ToolDelta::default() })
         }),
         1 => text().prop_map(|summary| Payload::BranchSummary(BranchSummary { summary, extra: Map::new() })),
         1 => Just(Payload::SessionHeader(SessionHeader {
@@ -504,7 +505,10 @@ impl How {
         };
         Settings {
             config: self.config,
-            compactor: self.compactor.then(|| Arc::new(Extract) as _),
+            compactors: match self.compactor {
+                true => vec![Arc::new(Extract)],
+                false => Vec::new(),
+            },
             tokenizer,
             wire: self.wire,
             ..Settings::default()

@@ -194,6 +194,41 @@ fn tools_of_one_size_are_told_apart() {
 }
 
 #[test]
+fn deferred_tools_are_in_the_log_and_in_the_receipt() {
+    let receipt =
+        |s: &Scenario| serde_json::to_value(s.receipt()).unwrap()["deferredTools"].clone();
+    let s = Scenario::new(1_000).user("Go").turn_tools(&["search"]);
+    let s = s
+        .deferred(
+            &[("fs:read", 120), ("fs:write", 80)],
+            "too many for the budget",
+        )
+        .build();
+    assert_eq!(s.appended(), ["tools"]);
+    let logged = serde_json::to_value(&s.view().log()[1].payload).unwrap();
+    assert_snapshot!(logged["payload"], @r#"{"add":[{"type":"function","function":{"name":"search","parameters":{"type":"object"}}}],"remove":[],"deferred":[{"name":"fs:read","tokens":120},{"name":"fs:write","tokens":80}],"reason":"too many for the budget"}"#);
+    assert_eq!(receipt(&s), json!({"count": 2, "tokens": 200}));
+    // The same again is nothing new, and what the turn does not speak of stays.
+    let s = s
+        .deferred(&[("fs:read", 120), ("fs:write", 80)], "again")
+        .build();
+    assert!(s.appended().is_empty());
+    let s = s.turn_tools(&["search", "find"]).build();
+    assert_eq!(receipt(&s)["count"], 2);
+    // One comes to be offered: one entry says both.
+    let s = s.turn_tools(&["search", "find", "fs__read"]);
+    let s = s.deferred(&[("fs:write", 80)], "found").build();
+    assert_eq!(s.appended(), ["tools"]);
+    assert_eq!(receipt(&s), json!({"count": 1, "tokens": 80}));
+    // What is not offered is no part of the request.
+    let s = s.sent(None).deferred(&[], "gone").build();
+    assert_eq!(s.appended(), ["tools"]);
+    assert_eq!(receipt(&s), json!(null));
+    assert_snapshot!(s.cache(), @"65 shared");
+    assert_eq!(s.body()["tools"].as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn custom_tools_come_and_go() {
     let custom = |name: &str| json!({"type": "custom", "custom": {"name": name}});
     let native = json!({"type": "web_search"});

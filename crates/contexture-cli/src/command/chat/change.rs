@@ -187,20 +187,12 @@ pub fn model(room: &mut Room, rest: &str) -> Result<(), CliError> {
         room.note(&room.paint().dim(&about));
         return Ok(());
     }
-    let provider =
-        |spec: Option<&str>| spec.and_then(|spec| Some(spec.split_once(':')?.0.to_owned()));
-    let options = agent::AgentOptions {
-        // An address is that of a provider: another one has its own.
-        base_url: room
-            .options
-            .base_url
-            .clone()
-            .filter(|_| provider(Some(rest)) == provider(room.options.model.as_deref())),
-        model: Some(rest.to_owned()),
-        ..room.options.clone()
-    };
-    let model = agent::model(Some(rest), options.base_url.as_deref())?;
-    let settings = agent::settings_for(&options, &room.config, model.name(), model.api().wire())?;
+    let (old, base_url) = &room.spec;
+    // An address is that of a provider: another one has its own.
+    let same = agent::provider(old) == agent::provider(rest);
+    let base_url = base_url.clone().filter(|_| same);
+    let model = agent::of_spec(rest, base_url.as_deref())?;
+    let (settings, compactor) = agent::settings_for(&room.options, &room.config, &model)?;
     room.chat.refresh()?;
     room.chat.reset(settings)?;
     room.chat.say(Payload::ModelChange(Map::from_iter([
@@ -208,7 +200,8 @@ pub fn model(room: &mut Room, rest: &str) -> Result<(), CliError> {
         ("spec".to_owned(), json!(rest)),
     ])))?;
     room.agent.model = model;
-    room.options = options;
+    room.agent.compactor = compactor;
+    room.spec = (rest.to_owned(), base_url);
     let about = room.about();
     room.note(&room.paint().dim(&about));
     Ok(())
@@ -216,7 +209,7 @@ pub fn model(room: &mut Room, rest: &str) -> Result<(), CliError> {
 
 /// `/compact`: makes room now.
 pub fn compact(room: &mut Room, _: &str) -> Result<(), CliError> {
-    let done = room.agent.compact(&mut room.chat)?;
+    let done = room.during(|room, cancel| room.agent.compact(&mut room.chat, cancel))?;
     let (before, after) = (thousands(done.tokens_before), thousands(done.tokens_after));
     if done.tokens_after >= done.tokens_before {
         let text = format!("nothing to leave out: {before} tokens");

@@ -36,7 +36,7 @@ pub fn chat(options: &AgentOptions, json: bool, dir: Option<&Path>) -> Result<()
     let runtime = runtime()?;
     let screen = Arc::new(Screen::new());
     let mut room = runtime.block_on(async {
-        let ready = agent::ready(options, "chat", dir, &screen)?;
+        let ready = agent::ready(options, "chat", dir, &screen).await?;
         Ok::<_, CliError>(Room::new(ready, options, dir, &screen, json))
     })?;
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use contexture::Message;
-use contexture_agent::{Agent, AgentResult, Chat, Event};
+use contexture_agent::{Agent, AgentResult, Cancel, Chat, Event};
 use contexture_store::{Key, Sessions};
 use contexture_tools::skills::Skills;
 
 use super::editor::Names;
-use crate::agent::{Interrupt, Ready};
+use crate::agent::{self, Interrupt, Ready};
 use crate::args::AgentOptions;
 use crate::command::run;
 use crate::config::Config;
@@ -25,6 +25,8 @@ pub struct Room {
     pub config: Config,
     pub options: AgentOptions,
     pub dir: Option<PathBuf>,
+    /// The model's spec, and its address where that is not its provider's own.
+    pub spec: (String, Option<String>),
     pub notices: Vec<String>,
     json: bool,
     screen: Arc<Screen>,
@@ -40,6 +42,7 @@ impl Room {
         json: bool,
     ) -> Self {
         Self {
+            spec: agent::chosen(options, &ready.config),
             agent: ready.agent,
             chat: ready.chat,
             sessions: ready.sessions,
@@ -79,6 +82,17 @@ impl Room {
             true => Err(CliError::Pipe),
             false => Ok(result?),
         }
+    }
+
+    /// Does what may take a while, and can be stopped.
+    pub fn during<T>(&mut self, work: impl FnOnce(&mut Self, &Cancel) -> T) -> T {
+        let cancel = self.interrupt.starts();
+        let budget = self.chat.settings().config.max_input_tokens;
+        let steps = (!self.json).then(|| Steps::begin(&self.screen, budget));
+        let done = work(self, &cancel);
+        self.interrupt.ends();
+        drop(steps);
+        done
     }
 
     pub fn paint(&self) -> Paint {

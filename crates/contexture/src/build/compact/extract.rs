@@ -1,18 +1,21 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::constraints::{Rule, rules};
 use super::{Compactor, Span, SpanItem};
 use crate::{EntryId, Message, Role, ToolCall};
 
 /// A summary without a model: the same span gives the same text, anywhere.
 ///
-/// It keeps what was asked, what was decided, each call with its outcome, the names that matter and
-/// what is still open, a line each, cited by entry. What has no room leaves from the oldest.
+/// It keeps the rules that users gave, what was asked, what was decided, each call with its outcome,
+/// the names that matter and what is still open, a line each, cited by entry. What has no room leaves
+/// from the oldest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extract;
 
 /// The headings of the summary, in their order, each with its share of the room in per cent. What
 /// one does not use, the next may.
-const HEADINGS: [(Heading, &str, usize); 5] = [
+const HEADINGS: [(Heading, &str, usize); 6] = [
+    (Heading::Constraints, "Constraints:", 35),
     (Heading::Open, "Open:", 15),
     (Heading::Requests, "Asked:", 55),
     (Heading::Said, "Said:", 40),
@@ -23,6 +26,7 @@ const NAMES: &str = "Names:";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Heading {
+    Constraints,
     Open,
     Requests,
     Said,
@@ -36,22 +40,28 @@ impl Compactor for Extract {
     }
 
     fn summarise(&self, span: &Span<'_>) -> Result<String, String> {
-        let lines = lines(&span.items);
+        let rules = rules(&span.items);
+        let lines = lines(&span.items, &rules);
         let names = match span.probes.as_slice() {
             [] => String::new(),
             probes => format!("{NAMES} {}", probes.join(", ")),
         };
-        let frame = 4 * HEADINGS.len();
+        let frame = 4 * (HEADINGS.len() - usize::from(rules.is_empty()));
         let used = span.tokenizer.count(&names) + frame;
         let room = span.max_tokens.checked_sub(used);
         let mut room = room.ok_or_else(|| format!("{} tokens are too few", span.max_tokens))?;
         let mut text = String::new();
+        // What is said already is not said again.
+        let mut said: HashSet<String> = HashSet::new();
         for (heading, title, share) in HEADINGS {
             let mut allowed = room * share / 100;
             let mut kept = Vec::new();
             // The newest first: it is what the work goes on from.
             for line in lines.iter().rev().filter(|line| line.heading == heading) {
                 let line = line.text();
+                if said.contains(&line) {
+                    continue;
+                }
                 let cost = span.tokenizer.count(&line) + 1;
                 if cost > allowed {
                     break;
@@ -59,6 +69,9 @@ impl Compactor for Extract {
                 allowed -= cost;
                 room -= cost;
                 kept.push(line);
+            }
+            if heading == Heading::Constraints {
+                said.extend(kept.iter().cloned());
             }
             if !kept.is_empty() {
                 kept.reverse();
@@ -87,12 +100,15 @@ enum What<'a> {
     Words(&'a SpanItem<'a>, usize),
     /// A call, and its result once that is found.
     Call(&'a EntryId, &'a ToolCall, Option<&'a Message>),
+    /// A rule, as its user wrote it.
+    Rule(Rule<'a>),
     /// A line of an earlier summary, as it was.
     Line(String),
 }
 
-fn lines<'a>(items: &'a [SpanItem<'a>]) -> Vec<Line<'a>> {
-    let mut lines: Vec<Line<'a>> = Vec::new();
+fn lines<'a>(items: &'a [SpanItem<'a>], rules: &[Rule<'a>]) -> Vec<Line<'a>> {
+    let told = |rule: &Rule<'a>| Line::new(Heading::Constraints, What::Rule(*rule));
+    let mut lines: Vec<Line<'a>> = rules.iter().map(told).collect();
     // Where the line of a call stands that waits for its outcome, by call id.
     let mut waiting: HashMap<&str, usize> = HashMap::new();
     for item in items {
@@ -102,7 +118,9 @@ fn lines<'a>(items: &'a [SpanItem<'a>]) -> Vec<Line<'a>> {
             continue;
         }
         match message.role {
-            Role::User => lines.push(Line::new(Heading::Requests, What::Words(item, 300))),
+            Role::User if item.is_users => {
+                lines.push(Line::new(Heading::Requests, What::Words(item, 300)));
+            }
             Role::Assistant => {
                 if !message.text().trim().is_empty() {
                     lines.push(Line::new(Heading::Said, What::Words(item, 200)));
@@ -125,7 +143,7 @@ fn lines<'a>(items: &'a [SpanItem<'a>]) -> Vec<Line<'a>> {
                     *result = Some(message);
                 }
             }
-            Role::System | Role::Developer => {
+            Role::User | Role::System | Role::Developer => {
                 lines.push(Line::new(Heading::Said, What::Words(item, 200)));
             }
         }
@@ -153,6 +171,7 @@ impl<'a> Line<'a> {
                 one_line(&call.arguments, 120),
                 result.map(outcome).unwrap_or_default()
             ),
+            What::Rule(rule) => format!("- [{}] {}", rule.id, rule.text),
             What::Line(line) => line.clone(),
         }
     }
@@ -187,11 +206,12 @@ fn earlier(summary: &str) -> Vec<Line<'static>> {
         if let Some((known, _, _)) = HEADINGS.iter().find(|(_, title, _)| *title == line) {
             heading = *known;
         } else if !line.starts_with(NAMES) {
-            // What was open then is settled, or open again further down.
-            let heading = if heading == Heading::Open {
-                Heading::Calls
-            } else {
-                heading
+            let heading = match heading {
+                // What was open then is settled, or open again further down.
+                Heading::Open => Heading::Calls,
+                // Rules are taken from the messages that gave them: a summary proves none.
+                Heading::Constraints => Heading::Earlier,
+                heading => heading,
             };
             let text = if line.starts_with("- ") {
                 line.to_owned()

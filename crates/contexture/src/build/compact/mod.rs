@@ -6,25 +6,29 @@
 //! same: a compaction breaks it, so it had better be rare.
 
 pub mod accept;
+mod constraints;
 mod extract;
 pub(crate) mod ladder;
 mod probes;
 
-use crate::tokens::Tokenizer;
-use crate::{EntryId, Message};
+use std::sync::Arc;
 
+use crate::tokens::Tokenizer;
+use crate::{Entry, EntryId, Message};
+
+pub use constraints::constraints;
 pub use extract::Extract;
 pub use probes::probes;
 
 /// Writes a summary of a span of history.
 ///
 /// A model-backed compactor implements this as well as the deterministic [`Extract`]: the caller
-/// judges what comes back by the same rules.
+/// judges what comes back by the same rules, and asks the next one of its list where it will not do.
 pub trait Compactor: Send + Sync {
     /// The strategy's name, as the log records it.
     fn name(&self) -> &str;
 
-    /// The summary, or why there is none. What is refused here goes to the next rung.
+    /// The summary, or why there is none.
     fn summarise(&self, span: &Span<'_>) -> Result<String, String>;
 }
 
@@ -38,6 +42,11 @@ pub struct Span<'a> {
     pub tokenizer: &'a dyn Tokenizer,
     /// What the summary must name to be accepted.
     pub probes: Vec<String>,
+    /// The log as it was before this build decided anything: with what the turn brought, without the
+    /// masks and compactions of the build that asks. What stands before its last `request` entry is
+    /// what the last request was made of, so a [`Session`](crate::Session) that is opened on that, or
+    /// on more of it, begins with what the provider has in its cache.
+    pub log: &'a [Arc<Entry>],
 }
 
 /// A message of the span.
@@ -50,4 +59,9 @@ pub struct SpanItem<'a> {
     pub is_summary: bool,
     /// Whether it stands for a call that never got its answer.
     pub is_open: bool,
+    /// Whether it is a message of the user's, and not something in the user's role that a tool
+    /// injected.
+    pub is_users: bool,
+    /// For a summary, the users' messages that it stands for, oldest first.
+    pub asked: Vec<(&'a EntryId, &'a Message)>,
 }

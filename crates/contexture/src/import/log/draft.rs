@@ -95,6 +95,7 @@ pub(in crate::import) fn compaction(
         tokens_before: tokens(before),
         tokens_after: tokens(after),
         first_covered_entry_id: None,
+        refused: Vec::new(),
         kept_entry_ids: Vec::new(),
     }
 }

@@ -1,0 +1,167 @@
+//! `contexture.json`: the project's, over the user's own.
+//!
+//! A project's file comes with the project, from anybody. What in it could run or send something
+//! counts only when the folder is trusted: a [`Config`] never holds it otherwise.
+
+mod agent;
+mod keys;
+mod layers;
+
+use std::path::{Path, PathBuf};
+
+use contexture::{ContextConfig, ContextError, json};
+use contexture_store::Durability;
+use serde_json::{Map, Value};
+
+pub use agent::AgentConfig;
+
+pub use agent::Sandbox;
+pub use keys::schema;
+pub use layers::Chosen;
+
+use crate::error::CliError;
+use crate::{trust, user};
+use layers::Layers;
+
+/// What the project and the user set, and where it is.
+pub struct Config {
+    /// The folder that holds `.contexture` and `contexture.json`.
+    pub root: PathBuf,
+    /// The limits of a request.
+    pub context: ContextConfig,
+    /// Where logs are kept.
+    pub store: StoreConfig,
+    /// How an agent runs.
+    pub agent: AgentConfig,
+    /// Keys that the project sets and that do not count, because its folder is not trusted.
+    pub withheld: Vec<&'static str>,
+    /// The project's file as it stands, for showing what trust would allow.
+    pub project: Map<String, Value>,
+    /// The digest of the project's file, where there is one.
+    pub digest: Option<String>,
+}
+
+/// Where logs are kept, and when an append is acknowledged.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct StoreConfig {
+    pub url: Option<Chosen<String>>,
+    pub durability: Durability,
+}
+
+impl Config {
+    /// Whether the user trusts the folder, with its configuration as it was read.
+    pub fn trust(&self) -> Result<trust::State, CliError> {
+        trust::of(&self.root, self.digest.as_deref())
+    }
+
+    /// What the project sets that counts only with trust, by key.
+    pub fn needs_trust(&self) -> Map<String, Value> {
+        layers::gated(&self.project)
+            .map(|(key, value)| (key.to_owned(), value.clone()))
+            .collect()
+    }
+}
+
+/// The settings in effect; the defaults where there are none.
+pub fn load(dir: Option<&Path>) -> Result<Config, CliError> {
+    let root = root(dir)?;
+    let own = user::config().map(|folder| folder.join(NAME));
+    let (user, _) = own.map_or(Ok(Default::default()), |path| document(&path))?;
+    let (project, digest) = document(&root.join(NAME))?;
+    // Whoever wants to know why a folder is not trusted asks [`Config::trust`].
+    let trusted = || {
+        matches!(
+            trust::of(&root, digest.as_deref()),
+            Ok(trust::State::Trusted)
+        )
+    };
+    let layers = Layers::new(&user, &project, trusted);
+    let context = context(&layers.section("context"))?;
+    let store = StoreConfig {
+        url: layers.text("store.url"),
+        durability: match layers.text("store.durability") {
+            Some(chosen) if chosen.value == "os" => Durability::Os,
+            _ => Durability::Sync,
+        },
+    };
+    let agent = AgentConfig::read(&layers, &root)?;
+    let withheld = layers.withheld;
+    Ok(Config {
+        context,
+        store,
+        agent,
+        withheld,
+        project,
+        digest,
+        root,
+    })
+}
+
+/// A checked document, and the digest of its bytes; an empty one where there is no file.
+fn document(path: &Path) -> Result<(Map<String, Value>, Option<String>), CliError> {
+    if !path.is_file() {
+        return Ok(Default::default());
+    }
+    let bytes = crate::input::small_file(path, MOST_BYTES)?;
+    let read = || {
+        let Value::Object(document) = json::parse(&bytes, 1)? else {
+            let hint = "see `ctx config schema`";
+            return Err(ContextError::invalid("line 1", "must be an object", hint));
+        };
+        keys::check(&document)?;
+        let over = document.get("context").and_then(Value::as_object);
+        context(&over.cloned().unwrap_or_default())?;
+        agent::policy(document.get("toolPolicy"))?;
+        Ok(document)
+    };
+    let document = read().map_err(|error| CliError::Context {
+        place: Some(path.to_owned()),
+        error,
+    })?;
+    let digest = blake3::hash(&bytes).to_hex().to_string();
+    Ok((document, Some(digest)))
+}
+
+/// The most bytes of a configuration.
+const MOST_BYTES: usize = 1 << 20;
+
+fn context(over: &Map<String, Value>) -> Result<ContextConfig, ContextError> {
+    let ours = over.iter().filter(|(_, value)| !value.is_object());
+    let ours = ours.map(|(name, value)| (name.clone(), value.clone()));
+    let limits = ContextConfig::default().overlaid(&ours.collect())?;
+    limits.validate()?;
+    Ok(limits)
+}
+
+const NAME: &str = "contexture.json";
+/// The folder of a project's data.
+pub const DATA: &str = ".contexture";
+
+/// The project's folder: `dir`, or the nearest upwards that is one; else where we are.
+fn root(dir: Option<&Path>) -> Result<PathBuf, CliError> {
+    if let Some(dir) = dir {
+        if !dir.is_dir() {
+            return Err(CliError::Usage {
+                what: format!("--dir {}: there is no such folder", dir.display()),
+                hint: "give the project's root".to_owned(),
+            });
+        }
+        return Ok(dir.to_owned());
+    }
+    let here = here()?;
+    let project = |folder: &&Path| folder.join(NAME).is_file() || folder.join(DATA).is_dir();
+    let root = here.ancestors().find(project).unwrap_or(&here);
+    Ok(root.to_owned())
+}
+
+/// The working folder.
+pub fn here() -> Result<PathBuf, CliError> {
+    std::env::current_dir().map_err(|error| CliError::Io {
+        place: "the working folder".to_owned(),
+        error,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;

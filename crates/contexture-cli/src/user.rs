@@ -1,0 +1,24 @@
+//! Where the user's own files are.
+
+use std::path::PathBuf;
+
+/// The folder of our configuration: `$XDG_CONFIG_HOME/contexture`, else `~/.config/contexture`.
+pub fn config() -> Option<PathBuf> {
+    Some(configs()?.join("contexture"))
+}
+
+/// The folder of everybody's configuration.
+pub fn configs() -> Option<PathBuf> {
+    absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+}
+
+/// The user's home.
+pub fn home() -> Option<PathBuf> {
+    absolute("HOME")
+}
+
+/// A relative path would mean another folder in every project, and a project could supply it.
+fn absolute(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os(name)?);
+    path.is_absolute().then_some(path)
+}

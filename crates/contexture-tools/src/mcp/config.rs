@@ -1,0 +1,96 @@
+//! A server as it is configured, and what is never shown of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A server, as configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Its name: the part before the colon in the names of its tools.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Whether it is left alone.
+    pub disabled: bool,
+    /// How long a call may take.
+    pub timeout: Duration,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// A program that is started.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// What its environment has beside the little that it inherits.
+        env: BTreeMap<String, Secret>,
+        /// Where it starts.
+        cwd: Option<PathBuf>,
+    },
+    /// An address.
+    Http {
+        /// The address.
+        url: String,
+        /// Sent with every request.
+        headers: BTreeMap<String, Secret>,
+    },
+}
+
+/// A value that is never shown. `${NAME}` in it stands for a variable of the environment.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub(super) String);
+
+impl Secret {
+    /// The value with every `${NAME}` replaced; else the name of the variable that is not set.
+    pub(super) fn resolve(&self) -> Result<String, String> {
+        let mut out = String::new();
+        let mut rest = self.0.as_str();
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, behind)) = after.split_once('}') else {
+                break;
+            };
+            out.push_str(before);
+            out.push_str(&std::env::var(name).map_err(|_| name.to_owned())?);
+            rest = behind;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl ServerConfig {
+    /// `stdio` or `http`.
+    pub fn kind(&self) -> &'static str {
+        match self.transport {
+            Transport::Stdio { .. } => "stdio",
+            Transport::Http { .. } => "http",
+        }
+    }
+
+    /// What is started or called, without anything that could be a secret: arguments, and the parts of
+    /// an address that hold passwords and keys, are left out.
+    pub fn shown(&self) -> String {
+        match &self.transport {
+            Transport::Stdio { command, args, .. } if args.is_empty() => command.clone(),
+            Transport::Stdio { command, .. } => format!("{command} …"),
+            Transport::Http { url, .. } => {
+                let plain = url.split(['?', '#']).next().unwrap_or_default();
+                match (plain.split_once("://"), plain.rsplit_once('@')) {
+                    (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+                    _ => plain.to_owned(),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The line to a server, which goes down and comes back while its tools stay.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+
+use super::McpError;
+
+/// How long a call waits for a server that is being started again.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Link {
+    pub server: String,
+    pub timeout: Duration,
+    line: watch::Sender<Line>,
+}
+
+#[derive(Clone)]
+pub(super) enum Line {
+    /// The connection, and whom to tell when nothing can be sent over it any more.
+    Up(Peer<RoleClient>, Arc<Notify>),
+    /// It may come back.
+    Down(String),
+    /// It does not come back.
+    Gone(String),
+}
+
+impl Link {
+    pub fn new(server: &str, timeout: Duration, line: Line) -> Self {
+        Self {
+            server: server.to_owned(),
+            timeout,
+            line: watch::Sender::new(line),
+        }
+    }
+
+    pub fn set(&self, line: Line) {
+        self.line.send_replace(line);
+    }
+
+    /// Asks the server something. Dropping this cancels what was asked.
+    pub async fn ask<T, F>(&self, ask: impl FnOnce(Peer<RoleClient>) -> F) -> Result<T, McpError>
+    where
+        F: Future<Output = Result<T, ServiceError>>,
+    {
+        let (peer, broken) = self.peer().await?;
+        match timeout(self.timeout, ask(peer)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                if matches!(
+                    error,
+                    ServiceError::TransportSend(_) | ServiceError::TransportClosed
+                ) {
+                    broken.notify_one();
+                }
+                Err(McpError::from_service(&self.server, &error))
+            }
+            Err(_) => Err(McpError::TimedOut {
+                server: self.server.clone(),
+                after: self.timeout,
+            }),
+        }
+    }
+
+    async fn peer(&self) -> Result<(Peer<RoleClient>, Arc<Notify>), McpError> {
+        let mut line = self.line.subscribe();
+        let settled = line.wait_for(|line| !matches!(line, Line::Down(_)));
+        let line = match timeout(PATIENCE.min(self.timeout), settled).await {
+            Ok(Ok(line)) => line.clone(),
+            _ => self.line.borrow().clone(),
+        };
+        match line {
+            Line::Up(peer, broken) => Ok((peer, broken)),
+            Line::Down(why) | Line::Gone(why) => Err(McpError::NotRunning {
+                server: self.server.clone(),
+                why,
+            }),
+        }
+    }
+}

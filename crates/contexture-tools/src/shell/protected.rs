@@ -1,0 +1,241 @@
+//! What commands must not change, though it lies in the project: what runs programs later (git's hooks
+//! and configuration), and our own files.
+//!
+//! Where the sandbox can seal these, they are sealed. Where it cannot, they are put back afterwards.
+
+use std::fs::{self, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::output::{Folder, private_file};
+use super::words;
+
+/// What is protected in a project.
+pub struct Protected {
+    /// Cannot be changed, nor anything in it.
+    pub sealed: Vec<PathBuf>,
+    /// Can be changed inside, but not moved away: what is sealed lies there.
+    pub pinned: Vec<PathBuf>,
+    /// Was not there, and must not be there afterwards.
+    pub absent: Vec<PathBuf>,
+    /// Must lead to where they lead to.
+    pub links: Vec<PathBuf>,
+}
+
+/// Files of git that name programs to run, or other files that do.
+const GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
+
+impl Protected {
+    pub fn none() -> Self {
+        Self {
+            sealed: Vec::new(),
+            pinned: Vec::new(),
+            absent: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+
+    /// What is protected in the project's root, in the repositories that may be written, and of ours.
+    pub fn of(root: &Path, writable: &[PathBuf], outputs: &Path) -> Self {
+        let mut all = Self::none();
+        for path in [
+            root.join("contexture.json"),
+            root.join(".contexture"),
+            outputs.to_owned(),
+        ] {
+            all.add(path);
+        }
+        let roots = writable.iter().map(PathBuf::as_path).chain([root]);
+        for git in roots.flat_map(|root| [root.join(".git"), root.to_owned()]) {
+            match fs::symlink_metadata(&git) {
+                // Without a repository there is nothing of git's to protect, and `git init` works.
+                Ok(about) if about.is_dir() && is_repository(&git) => {
+                    GIT.iter().for_each(|name| all.add(git.join(name)));
+                    all.pinned.push(git);
+                }
+                // The `.git` of a worktree is a file that names a folder; it may be a link, too.
+                Ok(about) if !about.is_dir() => all.add(git),
+                _ => {}
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, path: PathBuf) {
+        match fs::symlink_metadata(&path) {
+            Err(_) => self.absent.push(path),
+            Ok(about) => {
+                // A link itself cannot be sealed; what it leads to can.
+                if about.is_symlink() {
+                    self.sealed.extend(path.canonicalize());
+                    self.links.push(path);
+                } else {
+                    self.sealed.push(path);
+                }
+            }
+        }
+    }
+}
+
+/// By its name, or by what is in it.
+fn is_repository(folder: &Path) -> bool {
+    let has = |name: &&str| folder.join(name).exists();
+    folder.ends_with(".git") || ["HEAD", "config", "objects"].iter().all(has)
+}
+
+/// Remembers how protected files are, to put them back.
+pub struct Guard {
+    kept: Vec<(PathBuf, Was)>,
+    /// Folders where nothing may be added.
+    closed: Vec<PathBuf>,
+}
+
+enum Was {
+    Absent,
+    File(Vec<u8>, Permissions),
+    Link(PathBuf),
+    /// A folder, or too large: only that it is there is known.
+    Other,
+}
+
+/// The largest file that is kept in memory, and how many of them.
+const LARGEST: u64 = 1 << 20;
+const MOST: usize = 256;
+
+impl Guard {
+    /// Remembers what nothing else protects. With `sealed` that is what is not there yet, and links. Our own
+    /// folder is never remembered: it is large, and other sessions write there at the same time.
+    pub fn of(protected: &Protected, sealed: bool, root: &Path) -> Self {
+        let mut guard = Self {
+            kept: protected
+                .absent
+                .iter()
+                .map(|path| (path.clone(), Was::Absent))
+                .collect(),
+            closed: Vec::new(),
+        };
+        protected.links.iter().for_each(|path| guard.remember(path));
+        if !sealed {
+            let ours = root.join(".contexture");
+            for path in protected
+                .sealed
+                .iter()
+                .filter(|path| !path.starts_with(&ours))
+            {
+                guard.remember(path);
+            }
+        }
+        guard
+    }
+
+    fn remember(&mut self, path: &Path) {
+        let Ok(about) = fs::symlink_metadata(path) else {
+            return;
+        };
+        if self.kept.len() >= MOST {
+            return;
+        }
+        self.kept.push((path.to_owned(), was(path, &about)));
+        if about.is_dir() {
+            self.closed.push(path.to_owned());
+            for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+                self.remember(&entry.path());
+            }
+        }
+    }
+
+    /// Puts back what was changed. Gives what there is to say about it.
+    pub fn put_back(&self, root: &Path, folder: &Folder) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut put = |path: &Path, was: &Was| {
+            let name = path
+                .strip_prefix(root)
+                .unwrap_or(path)
+                .display()
+                .to_string();
+            match put_back(path, was, root, folder) {
+                Ok(None) => {}
+                Ok(Some(kept)) => said.push(words::put_back(&name, &kept)),
+                Err(error) => said.push(words::not_put_back(&name, &error.to_string())),
+            }
+        };
+        for (path, was) in &self.kept {
+            put(path, was);
+        }
+        for folder in &self.closed {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                if !self.kept.iter().any(|(path, _)| *path == entry.path()) {
+                    put(&entry.path(), &Was::Absent);
+                }
+            }
+        }
+        said
+    }
+}
+
+fn was(path: &Path, about: &Metadata) -> Was {
+    if let (true, Ok(target)) = (about.is_symlink(), fs::read_link(path)) {
+        return Was::Link(target);
+    }
+    if !about.is_file() || about.len() > LARGEST {
+        return Was::Other;
+    }
+    fs::read(path).map_or(Was::Other, |bytes| Was::File(bytes, about.permissions()))
+}
+
+/// Puts one path back. Says where the changed one is now, if it was changed.
+fn put_back(path: &Path, was: &Was, root: &Path, folder: &Folder) -> io::Result<Option<String>> {
+    plain_folders(path, root)?;
+    let about = fs::symlink_metadata(path).ok();
+    let same = match (was, &about) {
+        (Was::Absent, None) => true,
+        (Was::Other, Some(_)) => true,
+        (Was::Link(target), Some(_)) => fs::read_link(path).is_ok_and(|now| now == *target),
+        (Was::File(bytes, mode), Some(about)) => {
+            about.is_file()
+                && about.permissions() == *mode
+                && about.len() == bytes.len() as u64
+                && fs::read(path)? == *bytes
+        }
+        _ => false,
+    };
+    if same {
+        return Ok(None);
+    }
+    let kept = match about {
+        Some(_) => folder.take_in(path)?,
+        None => "gone".to_owned(),
+    };
+    match was {
+        Was::Absent => {}
+        Was::Link(target) => std::os::unix::fs::symlink(target, path)?,
+        Was::Other => return Err(io::Error::other("only small files can be")),
+        Was::File(bytes, mode) => {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            private_file(path)?.write_all(bytes)?;
+            fs::set_permissions(path, Permissions::from_mode(mode.mode() & 0o7777))?;
+        }
+    }
+    Ok(Some(kept))
+}
+
+/// Through a link, something outside of the project would be changed.
+fn plain_folders(path: &Path, root: &Path) -> io::Result<()> {
+    let above = path
+        .ancestors()
+        .skip(1)
+        .take_while(|above| above.starts_with(root));
+    for folder in above {
+        match fs::symlink_metadata(folder) {
+            Ok(about) if !about.is_dir() => {
+                let what = format!("{} is no folder any more", folder.display());
+                return Err(io::Error::other(what));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

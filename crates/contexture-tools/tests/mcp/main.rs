@@ -1,0 +1,12 @@
+//! MCP servers as they are, and as nobody wants them to be.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod a24_changed;
+mod a25_shadow;
+mod a37_schemas;
+mod common;
+mod deferred;
+mod f7_servers;
+mod hostile;
+mod real;
