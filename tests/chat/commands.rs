@@ -67,7 +67,7 @@ fn pins_forks_models_and_room() {
         return;
     }
     let script = ["Hm.", "Noted.", "Another here.", "Long.", "The end."];
-    let terminal = Terminal::start(script.map(says), &["--budget", "9k"]);
+    let terminal = Terminal::start(script.map(says), &["--budget", "9k", "--compactor", "extract"]);
     terminal.line("/fork", "there is nothing to fork yet");
     terminal.line("what is this?", "Hm.");
     terminal.line("/pin never touch the tests", "pinned: “never touch the tests”");

@@ -60,7 +60,7 @@ impl Terminal {
         words.extend(args);
         let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let line = format!(
-            "'{}' {}; echo \"left with $?\"; exec cat",
+            "trap : INT; '{}' {}; echo \"left with $?\"; exec cat",
             env!("CARGO_BIN_EXE_ctx"),
             words.join(" ")
         );
