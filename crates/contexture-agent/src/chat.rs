@@ -94,6 +94,16 @@ impl Chat {
         Ok(id)
     }
 
+    /// Goes on behind an earlier entry, and says why in the first entry there: what came after it is
+    /// still in the log, and no longer in effect.
+    pub fn go_back(&mut self, to: &EntryId, why: Payload) -> Result<EntryId, AgentError> {
+        self.refresh()?;
+        let entry = Entry::derived(Some(to), &clock::now(), why);
+        let id = entry.id.clone();
+        self.append(vec![entry])?;
+        Ok(id)
+    }
+
     /// Reads what others wrote to the log since.
     pub fn refresh(&mut self) -> Result<(), AgentError> {
         let stored = self

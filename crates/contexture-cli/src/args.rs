@@ -27,6 +27,8 @@ pub struct Args {
 pub enum Command {
     /// Do one task with tools, and answer
     Run(Run),
+    /// Talk with a model that has tools
+    Chat(AgentOptions),
     /// Build the exact request for a session, with a receipt
     Build(Build),
     /// What to append to a session that goes on, or that a provider refused as too long
@@ -144,7 +146,7 @@ pub struct Source {
     pub line: Option<usize>,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub struct Limits {
     /// The most tokens of a request (32k, 1m; 128k unless given)
     #[arg(long, value_name = "N", value_parser = whole)]
@@ -165,7 +167,7 @@ pub struct Limits {
     pub compactor: CompactorName,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub struct Model {
     /// The model: picks the tokenizer, and is named in the body
     #[arg(long = "model", value_name = "NAME")]

@@ -145,10 +145,15 @@ impl From<std::io::Error> for CliError {
     }
 }
 
+/// What went wrong and what to do, harmless for a terminal.
+pub fn words(error: &CliError) -> (String, String) {
+    use crate::view::safe;
+    (safe(&error.to_string()), safe(&error.hint()))
+}
+
 /// Says what went wrong and what to do, on standard error.
 pub fn report(error: &CliError, json: bool) -> ExitCode {
-    let hint = crate::view::safe(&error.hint());
-    let message = crate::view::safe(&error.to_string());
+    let (message, hint) = words(error);
     eprintln!("ctx: {message}");
     if !hint.is_empty() {
         eprintln!("     {hint}");

@@ -1,6 +1,7 @@
 //! From options and configuration to an agent that is ready to run.
 
 mod approve;
+mod interrupt;
 mod model;
 
 use std::path::Path;
@@ -14,19 +15,21 @@ use contexture_model::Model;
 use contexture_store::{Key, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Standing};
 use contexture_tools::mcp::{self, Servers};
+use contexture_tools::skills::Skills;
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
 use contexture_tools::system::{self, Project};
 use contexture_tools::{Secrets, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
-pub use self::approve::Terminal;
-pub use self::model::model;
+use self::approve::Terminal;
+pub use self::interrupt::Interrupt;
+pub use self::model::{chosen, model, of_spec, provider};
 use crate::args::{AgentOptions, CompactorName};
 use crate::command::mcp_options;
 use crate::config::{self, Config, Sandbox};
 use crate::error::CliError;
 use crate::trust::State;
-use crate::view::plural;
+use crate::view::{Screen, plural};
 use crate::{settings, skills, store};
 
 /// An agent with its conversation.
@@ -35,6 +38,8 @@ pub struct Ready {
     pub chat: Chat,
     pub sessions: Sessions,
     pub servers: Arc<Servers>,
+    pub skills: Arc<Skills>,
+    pub config: Config,
     /// What a person should know before it starts.
     pub notices: Vec<String>,
 }
@@ -50,6 +55,7 @@ pub async fn ready(
     options: &AgentOptions,
     kind: &str,
     dir: Option<&Path>,
+    screen: &Arc<Screen>,
 ) -> Result<Ready, CliError> {
     let config = config::load(dir)?;
     let home = store::open(dir)?;
@@ -112,7 +118,7 @@ pub async fn ready(
     }
     let toolset = Toolset::new(
         config.agent.tool_policy.clone(),
-        approvals(options, &config),
+        approvals(options, &config, screen),
         Secrets::from_env(),
     )
     .with(Arc::new(tools))
@@ -142,6 +148,8 @@ pub async fn ready(
         chat,
         sessions: home.sessions,
         servers,
+        skills,
+        config,
         notices,
     })
 }
@@ -209,7 +217,7 @@ pub fn settings_for(
 }
 
 /// What is allowed from the start, and whom to ask for the rest.
-fn approvals(options: &AgentOptions, config: &Config) -> Approvals {
+fn approvals(options: &AgentOptions, config: &Config, screen: &Arc<Screen>) -> Approvals {
     let prefixes = config.agent.shell.allow.clone();
     let standing = Standing {
         all: options.allow_all,
@@ -221,7 +229,7 @@ fn approvals(options: &AgentOptions, config: &Config) -> Approvals {
         })),
     };
     let approvals = Approvals::new(standing);
-    match Terminal::here() {
+    match Terminal::here(screen) {
         Some(terminal) => approvals.asking(Arc::new(terminal), PATIENCE),
         None => approvals,
     }

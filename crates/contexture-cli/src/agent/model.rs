@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use contexture_model::{Client, Endpoint, Model, Patience};
+use contexture_model::{Client, Endpoint, Model, Patience, Provider};
 
 use crate::args::AgentOptions;
 use crate::config::{Chosen, Config};
@@ -11,12 +11,26 @@ pub const DEFAULT: &str = "local:smollm2";
 
 /// The model that the options name, or the configuration, or nobody.
 pub fn model(options: &AgentOptions, config: &Config) -> Result<Arc<dyn Model>, CliError> {
+    let (spec, base_url) = chosen(options, config);
+    of_spec(&spec, base_url.as_deref())
+}
+
+/// Its spec, and its address where that is not its provider's own.
+pub fn chosen(options: &AgentOptions, config: &Config) -> (String, Option<String>) {
     let chosen = |own: &Option<String>, set: &Option<Chosen<String>>| {
         own.clone().or_else(|| Some(set.as_ref()?.value.clone()))
     };
     let spec = chosen(&options.model, &config.agent.model);
     let base_url = chosen(&options.base_url, &config.agent.base_url);
-    of_spec(spec.as_deref().unwrap_or(DEFAULT), base_url.as_deref())
+    (spec.unwrap_or_else(|| DEFAULT.to_owned()), base_url)
+}
+
+/// The provider that a spec names; with an address alone it is OpenAI's form.
+pub fn provider(spec: &str) -> Provider {
+    let name = spec.split_once(':').map(|(name, _)| name);
+    let mut all = Provider::ALL.into_iter();
+    all.find(|known| Some(known.as_str()) == name)
+        .unwrap_or(Provider::OpenAi)
 }
 
 /// The model of a spec such as `anthropic:NAME`.

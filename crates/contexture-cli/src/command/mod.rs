@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod build;
+mod chat;
 mod compose;
 mod diff;
 mod doctor;
@@ -27,6 +28,7 @@ use crate::error::CliError;
 use crate::{config, input};
 
 pub use build::build;
+pub use chat::chat;
 pub use compose::compose;
 pub use diff::diff;
 pub use doctor::doctor;

@@ -4,37 +4,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use contexture::Message;
-use contexture_agent::{AgentResult, Cancel, Ended, Event};
+use contexture_agent::{AgentResult, Ended, Event};
 
-use crate::agent::{self, Ready};
+use crate::agent::{self, Interrupt, Ready};
 use crate::args::Run;
 use crate::error::CliError;
-use crate::view::{Steps, safe};
+use crate::view::{Screen, Steps, safe};
 
 /// `ctx run`.
 pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let task = task(&options.task)?;
     let runtime = runtime()?;
     runtime.block_on(async {
+        let screen = Arc::new(Screen::new());
         let Ready {
             agent,
             mut chat,
             notices,
             ..
-        } = agent::ready(&options.agent, "run", dir).await?;
+        } = agent::ready(&options.agent, "run", dir, &screen).await?;
         for notice in notices {
             eprintln!("ctx: {}", safe(&notice));
         }
-        let cancel = Cancel::default();
-        stop_on_ctrl_c(&cancel);
-        let steps = Steps::new();
+        let cancel = Interrupt::listen(&screen).starts();
+        let budget = chat.settings().config.max_input_tokens;
+        let steps = (!json).then(|| Steps::begin(&screen, budget));
         // Whoever reads us may go away in the middle; the run goes on, the log is worth it.
         let broken = Arc::new(AtomicBool::new(false));
         let on = |event: Event| {
-            let printed = match json {
-                true if event.is_live() => Ok(()),
-                true => line(&event),
-                false => steps.show(&event),
+            let printed = match &steps {
+                Some(steps) => steps.show(&event),
+                None if event.is_live() => Ok(()),
+                None => line(&event),
             };
             if printed.is_err() {
                 broken.store(true, Ordering::Relaxed);
@@ -42,7 +43,9 @@ pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError
         };
         let result = agent
             .run(&mut chat, Message::user(task), &cancel, &on)
-            .await?;
+            .await;
+        drop(steps);
+        let result = result?;
         if !json {
             let key = chat.key();
             eprintln!("session {key}: `ctx inspect {key}` shows what the model was told");
@@ -66,22 +69,6 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
         })
 }
 
-/// The first Ctrl-C stops the run and leaves a whole log; a second one does not wait for that.
-fn stop_on_ctrl_c(cancel: &Cancel) {
-    let cancel = cancel.clone();
-    tokio::spawn(async move {
-        for _ in 0..2 {
-            if tokio::signal::ctrl_c().await.is_err() {
-                return;
-            }
-            if cancel.is_cancelled() {
-                std::process::exit(130);
-            }
-            cancel.cancel();
-        }
-    });
-}
-
 /// What to do: the argument, or standard input.
 fn task(given: &str) -> Result<String, CliError> {
     let task = match given {
@@ -100,7 +87,8 @@ fn task(given: &str) -> Result<String, CliError> {
     }
 }
 
-fn line(event: &Event) -> std::io::Result<()> {
+/// An event as a line of JSON.
+pub fn line(event: &Event) -> std::io::Result<()> {
     let text = serde_json::to_string(event)?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")?;

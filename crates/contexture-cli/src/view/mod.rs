@@ -1,17 +1,23 @@
 //! What people look at.
 
 mod diff;
+mod keys;
+mod meter;
 mod paint;
 mod replay;
 mod request;
+mod screen;
 mod session;
 mod steps;
+mod tool_line;
 
 pub use diff::diff;
+pub use keys::Asked;
 pub use paint::Paint;
 pub use replay::Table;
 pub use request::{Shown, describe, request};
-pub use session::{entries, sessions};
+pub use screen::Screen;
+pub use session::{Listed, entries, sessions};
 pub use steps::Steps;
 
 /// Text from outside, made harmless for a terminal: control characters, bidirectional overrides,
@@ -30,6 +36,12 @@ pub fn safe(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// Text of several lines, harmless for a terminal.
+pub fn safe_lines(text: &str) -> String {
+    let text = text.replace('\r', "").replace('\t', "    ");
+    text.split('\n').map(safe).collect::<Vec<_>>().join("\n")
 }
 
 /// `12,345`.

@@ -7,28 +7,38 @@ use contexture_store::{Loaded, StreamInfo};
 use super::{Paint, describe, plural, safe, thousands};
 use contexture_agent::clock::ago;
 
+/// A session, and what it is about.
+pub struct Listed {
+    pub info: StreamInfo,
+    pub title: Option<String>,
+}
+
 /// The sessions, one a line.
-pub fn sessions(all: &[StreamInfo], paint: Paint) -> String {
-    let widest = all
-        .iter()
-        .map(|info| info.stream.key.as_str().chars().count())
-        .max();
+pub fn sessions(all: &[Listed], paint: Paint) -> String {
+    let name = |listed: &Listed| safe(listed.info.stream.key.as_str());
+    let widest = all.iter().map(|listed| name(listed).chars().count()).max();
     let width = widest.unwrap_or(0).clamp(7, 60);
     let mut out = String::new();
-    let head = format!(" {:<width$} {:>12}  updated", "session", "bytes");
-    let _ = writeln!(out, "{}", paint.dim(&head));
-    for info in all {
-        let name = safe(info.stream.key.as_str());
-        let updated = info.updated.map(ago).unwrap_or_default();
+    let head = format!(" {:<width$} {:>12}  {:<10}", "session", "bytes", "updated");
+    let _ = writeln!(out, "{}", paint.dim(head.trim_end()));
+    for listed in all {
+        let name = name(listed);
+        let updated = listed.info.updated.map(ago).unwrap_or_default();
         let pad = width.saturating_sub(name.chars().count());
-        let _ = writeln!(
-            out,
+        let bytes = usize::try_from(listed.info.bytes).unwrap_or(usize::MAX);
+        let line = format!(
             " {}{} {:>12}  {}",
             paint.bold(&name),
             " ".repeat(pad),
-            thousands(usize::try_from(info.bytes).unwrap_or(usize::MAX)),
-            paint.dim(&updated),
+            thousands(bytes),
+            paint.dim(&format!("{updated:<10}")),
         );
+        let room = paint
+            .width
+            .saturating_sub(console::measure_text_width(&line) + 3);
+        let title = safe(listed.title.as_deref().unwrap_or_default());
+        let title = console::truncate_str(&title, room, "…");
+        let _ = writeln!(out, "{}", format!("{line}  {title}").trim_end());
     }
     let _ = writeln!(out, " {}", paint.dim(&plural(all.len(), "session")));
     out

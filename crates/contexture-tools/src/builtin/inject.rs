@@ -61,7 +61,7 @@ pub(super) fn fitted(template: Template, blocks: &[String]) -> Result<Fitted, St
 }
 
 /// The identity of a content that a tool brings in.
-pub(super) fn fingerprint(tool: &str, content: &str) -> String {
+pub(crate) fn fingerprint(tool: &str, content: &str) -> String {
     format!("{tool}:{}", blake3::hash(content.as_bytes()).to_hex())
 }
 

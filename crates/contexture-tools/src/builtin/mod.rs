@@ -18,6 +18,7 @@ use contexture_store::{Memories, Transcripts};
 use serde_json::{Map, Value, json};
 
 use self::arguments::{COUNT, OFFSET, object};
+pub(crate) use self::inject::fingerprint;
 use crate::skills::Skills;
 use crate::{Calling, Effect, Outcome, RunContext, Tool, ToolSpec};
 

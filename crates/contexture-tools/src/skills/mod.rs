@@ -11,7 +11,8 @@ mod tree;
 
 use std::path::PathBuf;
 
-use contexture::ContextError;
+use contexture::entry::Injection;
+use contexture::{ContextError, Role};
 use serde_json::{Map, Value, json};
 
 pub use self::find::Places;
@@ -102,6 +103,19 @@ impl Skill {
             "folder": crate::plain::one_line(&self.folder.display().to_string()),
             "body": self.body,
         }))
+    }
+
+    /// The entry that loads it where the log ends: the same, under the same identity, as `skills_load`
+    /// brings in.
+    pub fn injection(&self) -> Result<Injection, ContextError> {
+        let content = self.content()?;
+        Ok(Injection {
+            role: Role::System,
+            fingerprint: Some(crate::builtin::fingerprint("skills_load", &content)),
+            content,
+            origin: Some(format!("skill:{}", self.id())),
+            before_entry_id: None,
+        })
     }
 }
 

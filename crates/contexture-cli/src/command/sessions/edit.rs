@@ -2,7 +2,7 @@
 
 use contexture::entry::Target;
 use contexture::{EntryId, Payload, View};
-use contexture_store::{Key, StoreError, Stream, resolve};
+use contexture_store::{Key, Sessions, StoreError, Stream, resolve};
 use serde_json::json;
 
 use crate::command::{print, print_json};
@@ -33,7 +33,7 @@ pub fn fork(
     };
     let to = match name {
         Some(name) => Key::new(name)?,
-        None => free_name(home, from)?,
+        None => free_name(&home.sessions, from)?,
     };
     home.sessions.fork(from, &at, &to, &now())?;
     if json {
@@ -136,10 +136,10 @@ fn kind_of(view: &View, id: &EntryId) -> &'static str {
 }
 
 /// `main-2`, `main-3`, …
-fn free_name(home: &Home, from: &Key) -> Result<Key, CliError> {
+pub fn free_name(sessions: &Sessions, from: &Key) -> Result<Key, CliError> {
     for n in 2_u32.. {
         let key = Key::new(format!("{from}-{n}"))?;
-        if !home.sessions.exists(&key)? {
+        if !sessions.exists(&key)? {
             return Ok(key);
         }
     }

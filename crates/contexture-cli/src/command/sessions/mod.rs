@@ -15,7 +15,9 @@ use crate::args::Sessions;
 use crate::error::CliError;
 use crate::store;
 
+pub use edit::free_name;
 pub use import::import;
+pub use list::listed;
 
 /// `ctx sessions …`.
 pub fn sessions(what: Sessions, json: bool, dir: Option<&Path>) -> Result<(), CliError> {

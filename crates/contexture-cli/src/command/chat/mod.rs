@@ -1,0 +1,150 @@
+//! `ctx chat`: a conversation at the terminal, or a message a line where there is none.
+
+mod change;
+mod editor;
+mod lines;
+mod look;
+mod room;
+mod slash;
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+
+use contexture_agent::Ended;
+
+use self::editor::{Editor, Typed};
+use self::room::Room;
+use crate::agent;
+use crate::args::AgentOptions;
+use crate::command::run::runtime;
+use crate::error::{self, CliError};
+use crate::view::{Screen, plural, safe};
+
+/// What to do after a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Go,
+    Leave,
+}
+
+/// The longest line of standard input, in bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// `ctx chat`.
+pub fn chat(options: &AgentOptions, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+    let runtime = runtime()?;
+    let screen = Arc::new(Screen::new());
+    let mut room = runtime.block_on(async {
+        let ready = agent::ready(options, "chat", dir, &screen).await?;
+        Ok::<_, CliError>(Room::new(ready, options, dir, &screen, json))
+    })?;
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    match terminal && !json {
+        true => at_terminal(&mut room, &runtime),
+        false => from_lines(&mut room, &runtime),
+    }
+}
+
+/// Lines as a person edits them. What goes wrong in a turn is said, and the conversation goes on.
+fn at_terminal(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(), CliError> {
+    greet(room);
+    let mut editor = Editor::new(room.paint())?;
+    loop {
+        eprintln!();
+        editor.knows(room.names());
+        let line = match editor.read()? {
+            Typed::Line(line) => line,
+            Typed::Cleared => continue,
+            Typed::Nothing => {
+                eprintln!("  {}", room.paint().dim("Ctrl-D or /quit leaves"));
+                continue;
+            }
+            Typed::End => break,
+        };
+        match runtime.block_on(heard(room, &line)) {
+            Ok(Flow::Go) => {}
+            Ok(Flow::Leave) => break,
+            Err(CliError::Pipe) => return Err(CliError::Pipe),
+            Err(error) => {
+                let (what, hint) = error::words(&error);
+                room.note(&format!("{} {what}", room.paint().fg(167, "✗")));
+                if !hint.is_empty() {
+                    room.note(&room.paint().dim(&format!("  {hint}")));
+                }
+            }
+        }
+    }
+    editor.save();
+    if let Some(key) = room.written() {
+        let key = safe(key.as_str());
+        let bye = format!("`ctx chat --session {key}` goes on");
+        eprintln!("  {}", room.paint().dim(&bye));
+    }
+    Ok(())
+}
+
+/// A message a line. What goes wrong ends it: nobody is there to see it and go on.
+fn from_lines(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(), CliError> {
+    let mut input = std::io::stdin().lock();
+    let read = |error| CliError::Io {
+        place: "standard input".to_owned(),
+        error,
+    };
+    for notice in &room.notices {
+        eprintln!("ctx: {}", safe(notice));
+    }
+    while let Some(line) = lines::line(&mut input, LONGEST).map_err(read)? {
+        if runtime.block_on(heard(room, &line))? == Flow::Leave {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A message, or a command.
+async fn heard(room: &mut Room, line: &str) -> Result<Flow, CliError> {
+    if line.trim().is_empty() {
+        return Ok(Flow::Go);
+    }
+    if let Some((name, rest)) = slash::read(line) {
+        return slash::run(room, name, rest);
+    }
+    let paint = room.paint();
+    match room.turn(line.trim()).await?.ended {
+        Ended::Answered => {}
+        Ended::Cancelled => {
+            room.note(&paint.dim("stopped; what arrived is kept, /undo takes it back"))
+        }
+        Ended::MaxSteps => room.note(&paint.fg(
+            179,
+            "stopped after as many steps as it may take; say `go on`",
+        )),
+        Ended::Length => room.note(&paint.fg(179, "the answer was cut at its longest length")),
+        Ended::Refused | Ended::Failed => {
+            room.note(&paint.fg(167, "the provider withheld the answer"))
+        }
+    }
+    Ok(Flow::Go)
+}
+
+/// Who is here, and with what.
+fn greet(room: &Room) {
+    let paint = room.paint();
+    let (key, about) = (safe(room.chat.key().as_str()), room.about());
+    eprintln!(
+        "\n  {}  {}",
+        paint.bold(&paint.fg(37, "contexture")),
+        paint.bold(&key)
+    );
+    eprintln!("  {}", paint.dim(&about));
+    let shown = room.chat.view().live_len();
+    if shown > 0 {
+        let so_far = format!("{} so far; /context shows them", plural(shown, "item"));
+        eprintln!("  {}", paint.dim(&so_far));
+    }
+    for notice in &room.notices {
+        eprintln!("  {}", paint.fg(179, &safe(notice)));
+    }
+    eprintln!("  {}", paint.dim("/help says what else there is"));
+}

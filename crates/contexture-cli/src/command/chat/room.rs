@@ -1,0 +1,148 @@
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use contexture::Message;
+use contexture_agent::{Agent, AgentResult, Cancel, Chat, Event};
+use contexture_store::{Key, Sessions};
+use contexture_tools::skills::Skills;
+
+use super::editor::Names;
+use crate::agent::{self, Interrupt, Ready};
+use crate::args::AgentOptions;
+use crate::command::run;
+use crate::config::Config;
+use crate::error::CliError;
+use crate::view::{Paint, Screen, Steps, plural, safe, thousands};
+
+/// Where the conversation takes place: who takes part, and all that a command may touch.
+pub struct Room {
+    pub agent: Agent,
+    pub chat: Chat,
+    pub sessions: Sessions,
+    pub skills: Arc<Skills>,
+    pub config: Config,
+    pub options: AgentOptions,
+    pub dir: Option<PathBuf>,
+    /// The model's spec, and its address where that is not its provider's own.
+    pub spec: (String, Option<String>),
+    pub notices: Vec<String>,
+    json: bool,
+    screen: Arc<Screen>,
+    interrupt: Interrupt,
+}
+
+impl Room {
+    pub fn new(
+        ready: Ready,
+        options: &AgentOptions,
+        dir: Option<&Path>,
+        screen: &Arc<Screen>,
+        json: bool,
+    ) -> Self {
+        Self {
+            spec: agent::chosen(options, &ready.config),
+            agent: ready.agent,
+            chat: ready.chat,
+            sessions: ready.sessions,
+            skills: ready.skills,
+            config: ready.config,
+            options: options.clone(),
+            dir: dir.map(Path::to_owned),
+            notices: ready.notices,
+            json,
+            screen: Arc::clone(screen),
+            interrupt: Interrupt::listen(screen),
+        }
+    }
+
+    /// A turn: the model answers, with as many steps as it takes.
+    pub async fn turn(&mut self, text: &str) -> Result<AgentResult, CliError> {
+        let cancel = self.interrupt.starts();
+        let budget = self.chat.settings().config.max_input_tokens;
+        let steps = (!self.json).then(|| Steps::begin(&self.screen, budget));
+        // Whoever reads us may go away in the middle; the turn goes on, the log is worth it.
+        let broken = AtomicBool::new(false);
+        let on = |event: Event| {
+            let printed = match &steps {
+                Some(steps) => steps.show(&event),
+                None if event.is_live() => Ok(()),
+                None => run::line(&event),
+            };
+            if printed.is_err() {
+                broken.store(true, Ordering::Relaxed);
+            }
+        };
+        let message = Message::user(text);
+        let result = self.agent.run(&mut self.chat, message, &cancel, &on).await;
+        self.interrupt.ends();
+        drop(steps);
+        match broken.load(Ordering::Relaxed) {
+            true => Err(CliError::Pipe),
+            false => Ok(result?),
+        }
+    }
+
+    /// Does what may take a while, and can be stopped.
+    pub fn during<T>(&mut self, work: impl FnOnce(&mut Self, &Cancel) -> T) -> T {
+        let cancel = self.interrupt.starts();
+        let budget = self.chat.settings().config.max_input_tokens;
+        let steps = (!self.json).then(|| Steps::begin(&self.screen, budget));
+        let done = work(self, &cancel);
+        self.interrupt.ends();
+        drop(steps);
+        done
+    }
+
+    pub fn paint(&self) -> Paint {
+        self.screen.paint
+    }
+
+    /// A line about the conversation, beside it.
+    pub fn note(&self, text: &str) {
+        eprintln!("  {text}");
+    }
+
+    /// What a command was asked for.
+    pub fn print(&self, text: &str) -> Result<(), CliError> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+
+    /// Model, budget, tools and skills in a line.
+    pub fn about(&self) -> String {
+        let budget = self.chat.settings().config.max_input_tokens;
+        format!(
+            "{} · {} tokens · {} · {}",
+            safe(self.agent.model.name()),
+            thousands(budget),
+            plural(self.agent.tools.offer().tools().len(), "tool"),
+            plural(self.skills.used().len(), "skill"),
+        )
+    }
+
+    /// The session's name, once there is something in it.
+    pub fn written(&self) -> Option<&Key> {
+        let key = self.chat.key();
+        self.sessions.exists(key).unwrap_or(false).then_some(key)
+    }
+
+    /// What a person may want to name.
+    pub fn names(&self) -> Names {
+        let sessions = self.sessions.list().unwrap_or_default();
+        Names {
+            sessions: sessions
+                .iter()
+                .map(|info| info.stream.key.to_string())
+                .collect(),
+            skills: self
+                .skills
+                .used()
+                .iter()
+                .map(|skill| skill.name.clone())
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The terminal as a run uses it: text that stays, and below it a few lines that are drawn anew until
+//! they stay too.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::keys::Keys;
+use super::{Paint, safe_lines};
+
+/// Standard output for what the model says, standard error for all else.
+pub struct Screen {
+    /// Whether text is shown as it arrives.
+    pub streams: bool,
+    /// Whether there are lines that move.
+    pub moves: bool,
+    pub paint: Paint,
+    keys: Option<Keys>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Rows at the bottom that will be drawn anew.
+    drawn: usize,
+    /// Whether the last line of text has no end yet.
+    open: bool,
+    /// White space that is shown only if something follows it.
+    held: String,
+    paused: bool,
+}
+
+/// The most rows that move.
+const ROWS: usize = 10;
+
+impl Screen {
+    /// The terminal as it is.
+    pub fn new() -> Self {
+        let paint = Paint::stdout();
+        let (out, err) = (
+            std::io::stdout().is_terminal(),
+            std::io::stderr().is_terminal(),
+        );
+        let moves = out && err && paint.colour;
+        Self {
+            streams: out,
+            moves,
+            paint,
+            keys: (err && std::io::stdin().is_terminal())
+                .then(Keys::here)
+                .flatten(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// A run begins: the keyboard is quiet until it ends.
+    pub fn begin(&self) {
+        if let Some(keys) = &self.keys {
+            keys.hush();
+        }
+        if self.moves {
+            let _ = err("\x1b[?25l");
+        }
+    }
+
+    /// It is over: the terminal is as it was.
+    pub fn end(&self) {
+        let mut state = self.state();
+        let _ = erase(&mut state);
+        let _ = end_line(&mut state);
+        drop(state);
+        self.restore();
+    }
+
+    /// The cursor and the keyboard as they were, from wherever.
+    pub fn restore(&self) {
+        if self.moves {
+            let _ = err("\x1b[?25h");
+        }
+        if let Some(keys) = &self.keys {
+            keys.restore();
+        }
+    }
+
+    /// What the model says, as it arrives. White space at its end waits for what follows.
+    pub fn say(&self, text: &str) -> std::io::Result<()> {
+        let mut state = self.state();
+        let text = format!("{}{}", std::mem::take(&mut state.held), safe_lines(text));
+        let text = if state.open {
+            &text
+        } else {
+            text.trim_start_matches('\n')
+        };
+        let shown = text.trim_end();
+        state.held = text[shown.len()..].to_owned();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        erase(&mut state)?;
+        state.open = true;
+        out(shown)
+    }
+
+    /// Ends what was said.
+    pub fn said(&self) -> std::io::Result<()> {
+        end_line(&mut self.state())
+    }
+
+    /// Lines that stay, on standard error.
+    pub fn note(&self, lines: &[String]) -> std::io::Result<()> {
+        let mut state = self.state();
+        erase(&mut state)?;
+        end_line(&mut state)?;
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        err(&text)
+    }
+
+    /// Draws the rows that move in the place of those that were there.
+    pub fn draw(&self, rows: &[String]) -> std::io::Result<()> {
+        let mut state = self.state();
+        if !self.moves || state.paused || (rows.is_empty() && state.drawn == 0) {
+            return Ok(());
+        }
+        end_line(&mut state)?;
+        let shown = &rows[rows.len().saturating_sub(ROWS)..];
+        let mut text = up(state.drawn);
+        for row in shown {
+            let row = console::truncate_str(row, self.paint.width.saturating_sub(1), "…");
+            text.push_str(&row);
+            text.push('\n');
+        }
+        state.drawn = shown.len();
+        err(&text)
+    }
+
+    /// Makes way for a question: nothing moves until [`Screen::resume`].
+    pub fn pause(&self, question: &str) {
+        let mut state = self.state();
+        let _ = erase(&mut state);
+        let _ = end_line(&mut state);
+        state.paused = true;
+        let _ = err(question);
+        if self.moves {
+            let _ = err("\x1b[?25h");
+        }
+    }
+
+    /// The question is answered, or nobody waits for an answer any more.
+    pub fn resume(&self) {
+        self.state().paused = false;
+        self.begin();
+    }
+
+    /// The keyboard, where somebody can be asked.
+    pub fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn erase(state: &mut State) -> std::io::Result<()> {
+    match std::mem::take(&mut state.drawn) {
+        0 => Ok(()),
+        rows => err(&up(rows)),
+    }
+}
+
+/// To the first of so many rows, and everything from there on gone.
+fn up(rows: usize) -> String {
+    match rows {
+        0 => String::new(),
+        rows => format!("\x1b[{rows}A\r\x1b[J"),
+    }
+}
+
+fn end_line(state: &mut State) -> std::io::Result<()> {
+    state.held.clear();
+    match std::mem::take(&mut state.open) {
+        true => out("\n"),
+        false => Ok(()),
+    }
+}
+
+fn out(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn err(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stderr().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
