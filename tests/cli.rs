@@ -565,14 +565,19 @@ fn mcp_servers_of_the_user_and_of_the_project() {
     let trusted = list("1").success();
     assert_eq!(
         rows(&trusted),
-        ["user=failed", "both=failed", "off=disabled"]
+        ["both=failed", "user=failed", "off=disabled"]
     );
     assert!(trusted.contains("no-such-2") && !trusted.contains("no-such-user"));
     assert!(!trusted.contains("sekrit"), "{trusted}");
     let not = list("0").success();
     assert_eq!(
         rows(&not),
-        ["user=failed", "both=untrusted", "off=untrusted"]
+        [
+            "both=failed",
+            "user=failed",
+            "both=untrusted",
+            "off=untrusted"
+        ]
     );
     assert!(!not.contains("sekrit"), "{not}");
 

@@ -1,4 +1,5 @@
 //! A project, a user and a model that says what it is told to.
+#![allow(dead_code, reason = "each test binary uses its own share")]
 
 use std::path::{Path, PathBuf};
 

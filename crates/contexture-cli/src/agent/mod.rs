@@ -15,10 +15,10 @@ use contexture_model::Model;
 use contexture_store::{Key, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Standing};
 use contexture_tools::mcp::{self, Servers};
-use contexture_tools::skills::Skills;
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
+use contexture_tools::skills::Skills;
 use contexture_tools::system::{self, Project};
-use contexture_tools::{Secrets, Tools, Toolset, builtin};
+use contexture_tools::{Secrets, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
@@ -37,7 +37,6 @@ pub struct Ready {
     pub agent: Agent,
     pub chat: Chat,
     pub sessions: Sessions,
-    pub servers: Arc<Servers>,
     pub skills: Arc<Skills>,
     pub config: Config,
     /// What a person should know before it starts.
@@ -122,7 +121,7 @@ pub async fn ready(
         Secrets::from_env(),
     )
     .with(Arc::new(tools))
-    .with(Arc::clone(&servers) as Arc<dyn Tools>);
+    .with(servers);
     let agent = Agent {
         model,
         tools: toolset,
@@ -147,7 +146,6 @@ pub async fn ready(
         agent,
         chat,
         sessions: home.sessions,
-        servers,
         skills,
         config,
         notices,

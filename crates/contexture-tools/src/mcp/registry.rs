@@ -87,6 +87,32 @@ pub enum Notice {
     },
 }
 
+impl std::fmt::Display for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Changed { tool } => {
+                write!(
+                    f,
+                    "{tool} has changed its description: what was allowed of it no longer is"
+                )
+            }
+            Self::Refused { tool, why } => write!(f, "{tool} is not offered: {why}"),
+            Self::Unchecked { tool, why } => {
+                write!(
+                    f,
+                    "the arguments of {tool} are not checked, its schema cannot be used: {why}"
+                )
+            }
+            Self::TooMany { server, kept } => {
+                write!(
+                    f,
+                    "the server {server} has more than {kept} tools: the rest is left out"
+                )
+            }
+        }
+    }
+}
+
 pub(super) struct Registry {
     pub entries: Vec<Entry>,
     /// Who has each wire name, by the tool's name; `None` for what no server may have.
