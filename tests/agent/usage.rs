@@ -48,7 +48,7 @@ fn a_model_that_fails_is_said_without_the_key() {
         last["error"]["hint"]
             .as_str()
             .unwrap()
-            .contains("OPENAI_API_KEY"),
+            .contains("key in the environment"),
         "{last}"
     );
     let done: serde_json::Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();

@@ -1,17 +1,18 @@
 //! The driver: does what [`Run`] says is next, and tells on the way.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use contexture::entry::RequestRecord;
 use contexture::prompt::Section;
 use contexture::{Message, Payload, Turn};
 use contexture_model::{Delta, Model, ModelError, Reply};
-use contexture_store::{Execution, Memories, Said, ToolOutcome, Transcripts};
+use contexture_store::{Execution, Memories, Said as SaidLine, ToolOutcome, Transcripts};
 use contexture_tools::{Effect, Outcome, RunContext, Toolset};
 use serde_json::{Map, Value, json};
 
 use crate::chat::Prepared;
 use crate::offer::Offers;
+use crate::said::Said;
 use crate::tools::{Batch, NOT_RUN, result};
 use crate::{
     AgentError, AgentResult, Cancel, Chat, Ended, Event, Limits, ModelCompactor, Next, Run, Spent,
@@ -83,12 +84,11 @@ impl Agent {
         let mut work = Work {
             agent: self,
             result: AgentResult::new(ids::run_id()),
-            said: Arc::default(),
+            said: Said::new(on),
             cancel,
             on,
             offers: Offers::new(chat.view()),
             context: None,
-            last_said: String::new(),
         };
         if let Some(compactor) = &self.compactor {
             compactor.attach(cancel);
@@ -99,9 +99,11 @@ impl Agent {
             Ok(ended) => *ended,
             Err(_) => Ended::Failed,
         });
-        work.remember(chat, &asked)?;
+        let remembered = work.remember(chat, &asked);
         on(Event::Done(work.result.clone()));
-        ended.map(|_| work.result)
+        ended?;
+        remembered?;
+        Ok(work.result)
     }
 }
 
@@ -109,13 +111,11 @@ impl Agent {
 struct Work<'a> {
     agent: &'a Agent,
     result: AgentResult,
-    /// What the user was told, in order.
-    said: Arc<Mutex<Vec<String>>>,
+    said: Said<'a>,
     cancel: &'a Cancel,
     on: On<'a>,
     offers: Offers,
     context: Option<Arc<RunContext>>,
-    last_said: String,
 }
 
 /// What came of a call.
@@ -191,6 +191,7 @@ impl Work<'_> {
             ..Turn::default()
         };
         if begins {
+            self.note_model(chat)?;
             turn.sections = Some(options.sections.clone());
             turn.runtime_init = some(&options.runtime_init);
             turn.hints = some(&options.hints);
@@ -213,6 +214,26 @@ impl Work<'_> {
         Ok(prepared)
     }
 
+    /// Logs that another model answers from here on, where one did before.
+    fn note_model(&self, chat: &mut Chat) -> Result<(), AgentError> {
+        let view = chat.view();
+        let before = view
+            .last_request()
+            .and_then(|at| match &view.log()[at].payload {
+                Payload::Request(record) => record.model.clone(),
+                _ => None,
+            });
+        let now = chat.settings().model.clone();
+        if before.is_none() || before == now || view.model() == now.as_deref() {
+            return Ok(());
+        }
+        let change = Map::from_iter([
+            ("model".to_owned(), json!(now)),
+            ("from".to_owned(), json!(before)),
+        ]);
+        blocking(|| chat.log_all(&self.result.run_id, &[Payload::ModelChange(change)]))
+    }
+
     /// Logs and counts what summaries cost.
     fn count_summaries(&mut self, chat: &mut Chat) -> Result<(), AgentError> {
         let Some(compactor) = &self.agent.compactor else {
@@ -227,7 +248,7 @@ impl Work<'_> {
     /// What tools of this run may add to the conversation.
     fn context(&self, chat: &mut Chat) -> Option<Arc<RunContext>> {
         let user = chat.last_user()?;
-        let said = Arc::clone(&self.said);
+        let tell = self.said.teller();
         let known: Vec<String> = chat
             .view()
             .live(0)
@@ -244,11 +265,7 @@ impl Work<'_> {
             user,
             known,
             self.agent.options.max_injected,
-            move |text| {
-                if let Ok(mut said) = said.lock() {
-                    said.push(text.to_owned());
-                }
-            },
+            tell,
         )))
     }
 
@@ -288,7 +305,7 @@ impl Work<'_> {
                 }
                 if !text.is_empty() {
                     self.result.text.clone_from(&text);
-                    self.say(text);
+                    self.said.say(text);
                 }
                 let usage = reply.usage.map(|usage| {
                     let mut spent = Spent::default();
@@ -361,7 +378,6 @@ impl Work<'_> {
             return Ok(Vec::new());
         };
         context.set_log(chat.view().log().into());
-        let told = self.said.lock().map(|said| said.len()).unwrap_or(0);
         let batch = Batch {
             toolset: &self.agent.tools,
             offer: &self.offers.now,
@@ -369,14 +385,8 @@ impl Work<'_> {
             cancel: self.cancel,
             on: self.on,
         };
-        let ran = Arc::clone(&context).scope(batch.run(chat, groups)).await?;
-        let fresh: Vec<String> = match self.said.lock() {
-            Ok(said) => said[told..].to_vec(),
-            Err(_) => Vec::new(),
-        };
-        for text in fresh {
-            (self.on)(Event::Assistant { text });
-        }
+        let running = batch.run(chat, groups, &mut self.said);
+        let ran = Arc::clone(&context).scope(running).await?;
         let lines = ran
             .iter()
             .map(|run| format!("{}: {}", run.tool, run.summary))
@@ -391,28 +401,12 @@ impl Work<'_> {
         Ok(lines)
     }
 
-    /// Says something to the user, but not the same thing twice in a row.
-    fn say(&mut self, text: String) {
-        if text == self.last_said {
-            return;
-        }
-        self.last_said.clone_from(&text);
-        if let Ok(mut said) = self.said.lock() {
-            said.push(text.clone());
-        }
-        (self.on)(Event::Assistant { text });
-    }
-
     /// Writes the run into the transcript and the execution memory.
     fn remember(&self, chat: &Chat, asked: &str) -> Result<(), AgentError> {
         let now = clock::now();
         let secrets = self.agent.tools.secrets();
-        let said = self
-            .said
-            .lock()
-            .map(|said| said.clone())
-            .unwrap_or_default();
-        let line = |role: &str, text: &str| Said {
+        let said = self.said.texts();
+        let line = |role: &str, text: &str| SaidLine {
             v: 1,
             ts: now.clone(),
             chat_key: chat.key().as_str().to_owned(),

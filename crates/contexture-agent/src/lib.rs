@@ -24,6 +24,7 @@ mod make_room;
 mod offer;
 mod result;
 mod run;
+mod said;
 mod tools;
 
 pub use agent::{Agent, History, Options, Stores};

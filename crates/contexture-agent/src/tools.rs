@@ -10,6 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::json;
 
 use crate::event::ToolStatus;
+use crate::said::Said;
 use crate::{AgentError, Cancel, Chat, Event, ToolRun};
 
 /// What stands for the result of a call that was never run, or not to its end.
@@ -36,6 +37,7 @@ impl Batch<'_> {
         &self,
         chat: &mut Chat,
         groups: &[Vec<ToolCall>],
+        said: &mut Said<'_>,
     ) -> Result<Vec<ToolRun>, AgentError> {
         let mut ran = Vec::new();
         for group in groups {
@@ -52,8 +54,13 @@ impl Batch<'_> {
                 let done = tokio::select! {
                     biased;
                     () = self.cancel.cancelled() => None,
+                    text = said.heard() => {
+                        said.say(text);
+                        continue;
+                    }
                     done = running.next() => done,
                 };
+                said.catch_up();
                 let Some((call, outcome)) = done else {
                     break;
                 };

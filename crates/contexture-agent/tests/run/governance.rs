@@ -36,6 +36,12 @@ fn says(text: &'static str) -> Answer {
 
 /// A model that calls a tool with a long result, then answers; and writes summaries when asked.
 fn worker(summary: Answer) -> ModelServer {
+    // Words of its own, which no mask can take away as it takes old results.
+    let looked: &'static str = Box::leak(
+        "Looked at it, and it is as it should be there. "
+            .repeat(60)
+            .into_boxed_str(),
+    );
     ModelServer::answering(move |request| {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         if is_summary(request) {
@@ -44,7 +50,7 @@ fn worker(summary: Answer) -> ModelServer {
         let called = body.rfind("lorem ipsum").or(body.rfind("masked"));
         let asked = body.rfind("Step ");
         match called > asked && asked.is_some() {
-            true => says("Looked at it."),
+            true => says(looked),
             false if asked.is_none() => says("Understood."),
             false => Answer::Says(vec![Piece::Call("c", "long", json!({}))]),
         }

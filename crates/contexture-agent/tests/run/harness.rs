@@ -9,7 +9,8 @@ use contexture::prompt::{Section, ToolPolicy};
 use contexture::replay::verify;
 use contexture::{ContextConfig, Entry, Message, Payload, Settings};
 use contexture_agent::{
-    Agent, AgentError, AgentResult, Cancel, Chat, Event, Limits, ModelCompactor, Options, Stores,
+    Agent, AgentError, AgentResult, Cancel, Chat, Event, History, Limits, ModelCompactor, Options,
+    Stores,
 };
 use contexture_model::{Client, Endpoint, Model, Patience};
 use contexture_store::{FileLog, FileOptions, Key, Log, Memories, Sessions, Transcripts};
@@ -32,8 +33,12 @@ pub struct Bench {
     pub settings: Settings,
     pub events: Arc<Mutex<Vec<Event>>>,
     pub cancel: Cancel,
+    /// What else happens when something happens.
+    pub hook: Mutex<Option<Hook>>,
     pub spy: Arc<Spy>,
 }
+
+pub type Hook = Box<dyn FnMut(&Event) + Send>;
 
 /// What the tools did.
 #[derive(Default)]
@@ -54,6 +59,7 @@ pub struct Setup {
     pub sections: Vec<Section>,
     pub reserved: usize,
     pub compactor: Summaries,
+    pub history: Option<History>,
 }
 
 /// Who writes summaries.
@@ -79,6 +85,7 @@ impl Setup {
             sections: vec![Section::stable("default", "test", "You are a test.")],
             reserved: 1_000,
             compactor: Summaries::Extracted,
+            history: None,
         }
     }
 
@@ -151,6 +158,7 @@ impl Setup {
                     max_steps: self.max_steps,
                     ..Limits::default()
                 },
+                history: self.history,
                 max_injected: 120,
                 sections: self.sections,
                 ..Options::default()
@@ -164,6 +172,7 @@ impl Setup {
             settings,
             events: Arc::default(),
             cancel: Cancel::default(),
+            hook: Mutex::default(),
             spy,
         }
     }
@@ -179,6 +188,16 @@ impl Bench {
         Chat::open(&self.sessions, &self.key(), header, self.settings.clone()).unwrap()
     }
 
+    /// Somebody else who opens the same conversation, again and again.
+    pub fn other(&self) -> impl FnMut() -> Chat + Send + 'static {
+        let (sessions, key) = (self.sessions.clone(), self.key());
+        let settings = self.settings.clone();
+        move || {
+            let header = SessionHeader::default();
+            Chat::open(&sessions, &key, header, settings.clone()).unwrap()
+        }
+    }
+
     pub fn run(&self, text: &str) -> Result<AgentResult, AgentError> {
         self.run_in(&mut self.chat(), text)
     }
@@ -190,7 +209,12 @@ impl Bench {
             .build()
             .unwrap();
         let events = Arc::clone(&self.events);
-        let on = move |event: Event| events.lock().unwrap().push(event);
+        let on = |event: Event| {
+            if let Some(hook) = self.hook.lock().unwrap().as_mut() {
+                hook(&event);
+            }
+            events.lock().unwrap().push(event);
+        };
         let run = self.agent.run(chat, Message::user(text), &self.cancel, &on);
         runtime.block_on(async {
             tokio::time::timeout(Duration::from_secs(60), run)

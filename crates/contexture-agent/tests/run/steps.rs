@@ -1,9 +1,10 @@
 use std::sync::atomic::Ordering;
 
 use contexture::prompt::ToolPolicy;
-use contexture_agent::{Ended, Event};
+use contexture::{Message, Payload};
+use contexture_agent::{Ended, Event, History};
 use contexture_tools::approval::Standing;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use crate::harness::{MODELS, Setup};
 use crate::model_server::{Answer, Piece};
@@ -285,24 +286,87 @@ fn events_are_what_scripts_read() {
 }
 
 #[test]
-fn a_pin_from_elsewhere_while_the_model_thinks_is_in_the_next_request_and_verifies() {
-    let bench = Setup::new(
-        MODELS[0],
-        [calls(&[("a", "look")]), says("ok"), says("again")],
-    )
-    .start();
+fn others_may_write_to_the_log_at_any_moment_of_a_run() {
+    for model in MODELS {
+        let bench = Setup::new(
+            model,
+            [
+                Answer::Says(vec![
+                    Piece::Text("Looking."),
+                    Piece::Call("a", "look", json!({})),
+                ]),
+                says("Seen."),
+                says("Again."),
+            ],
+        )
+        .start();
+        let mut chat = bench.chat();
+        let mut other = bench.other();
+        // While the model speaks, while a tool begins, and when it has ended.
+        *bench.hook.lock().unwrap() = Some(Box::new(move |event| {
+            if matches!(event, Event::Text(_) | Event::Tool { .. }) {
+                let note = Map::from_iter([("note".to_owned(), json!("from elsewhere"))]);
+                other().say(Payload::Custom(note)).unwrap();
+                let message = Message::user("By the way: be brief.");
+                other().say(Payload::Message { message }).unwrap();
+            }
+        }));
+        let result = bench.run_in(&mut chat, "first").unwrap();
+        assert_eq!(result.text, "Seen.", "{model}");
+        bench.run_in(&mut chat, "second").unwrap();
+        assert!(
+            bench
+                .shape()
+                .iter()
+                .filter(|kind| *kind == "custom")
+                .count()
+                >= 4
+        );
+        let last = String::from_utf8(bench.server.seen()[2].body.clone()).unwrap();
+        assert!(last.contains("be brief"));
+        bench.verify();
+    }
+}
+
+#[test]
+fn another_model_is_noted_in_the_log() {
+    let bench = Setup::new(MODELS[0], [says("a"), says("b")]).start();
     let mut chat = bench.chat();
-    bench.run_in(&mut chat, "first").unwrap();
-    // Somebody else writes to the log between two runs of this chat.
-    let mut other = bench.chat();
-    let user = bench.entries().iter().find(|e| matches!(&e.payload, contexture::Payload::Message { message } if message.text() == "first")).unwrap().id.clone();
-    other
-        .say(contexture::Payload::Pin(contexture::entry::Target {
-            entry_id: user,
-        }))
-        .unwrap();
-    bench.run_in(&mut chat, "second").unwrap();
-    assert!(bench.shape().contains(&"pin".to_owned()));
+    bench.run_in(&mut chat, "one").unwrap();
+    let mut settings = bench.settings.clone();
+    settings.model = Some("m2".to_owned());
+    chat.reset(settings).unwrap();
+    bench.run_in(&mut chat, "two").unwrap();
+    let shape = bench.shape();
+    assert_eq!(
+        shape.iter().filter(|kind| *kind == "model_change").count(),
+        1,
+        "{shape:?}"
+    );
+    bench.verify();
+}
+
+#[test]
+fn a_long_chat_is_compacted_by_its_length_before_a_run() {
+    let mut setup = Setup::new(MODELS[0], (0..9).map(|_| says("Yes.")));
+    setup.history = Some(History { most: 8, keep: 4 });
+    let bench = setup.start();
+    for n in 0..8 {
+        bench
+            .run(&format!(
+                "Question number {n}, of some length, about the harbour and its ships."
+            ))
+            .unwrap();
+    }
+    let events = bench.events.lock().unwrap();
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event, Event::Compaction { .. }))
+    );
+    drop(events);
+    let last = bench.server.seen().last().unwrap().json();
+    assert!(last["messages"].as_array().unwrap().len() <= 11, "{last}");
     bench.verify();
 }
 

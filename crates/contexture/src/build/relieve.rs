@@ -53,8 +53,8 @@ impl Session {
         let before = self.view.log().len();
         let mut goal = goal(&load, &limit, &trigger, overflow, config.target_percent);
         // So many are wanted, and not a share of so many.
-        if goal.messages < keep && keep <= limit.messages && load.messages > keep {
-            goal.messages = keep;
+        if load.messages > keep {
+            goal.messages = keep.min(limit.messages);
         }
         let compactors = match config.enable_compaction {
             true => self.settings.compactors.clone(),

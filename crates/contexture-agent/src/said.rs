@@ -1,0 +1,58 @@
+//! What the user was told in a run, by the model and by its tools.
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::Event;
+
+/// What was said, in order. The same text twice in a row is said once.
+pub(crate) struct Said<'a> {
+    texts: Vec<String>,
+    on: &'a (dyn Fn(Event) + Send + Sync),
+    from_tools: (UnboundedSender<String>, UnboundedReceiver<String>),
+}
+
+impl<'a> Said<'a> {
+    pub(crate) fn new(on: &'a (dyn Fn(Event) + Send + Sync)) -> Self {
+        Self {
+            texts: Vec::new(),
+            on,
+            from_tools: unbounded_channel(),
+        }
+    }
+
+    /// A way to say something from inside a tool.
+    pub(crate) fn teller(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let sender = self.from_tools.0.clone();
+        move |text| {
+            // The other end lives as long as the run does.
+            let _ = sender.send(text.to_owned());
+        }
+    }
+
+    /// Waits for what a tool has to say.
+    pub(crate) async fn heard(&mut self) -> String {
+        match self.from_tools.1.recv().await {
+            Some(text) => text,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Says what tools had to say and nobody waited for.
+    pub(crate) fn catch_up(&mut self) {
+        while let Ok(text) = self.from_tools.1.try_recv() {
+            self.say(text);
+        }
+    }
+
+    pub(crate) fn say(&mut self, text: String) {
+        if self.texts.last() == Some(&text) {
+            return;
+        }
+        self.texts.push(text.clone());
+        (self.on)(Event::Assistant { text });
+    }
+
+    pub(crate) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+}
