@@ -67,10 +67,16 @@ fn pins_forks_models_and_room() {
         return;
     }
     let script = ["Hm.", "Noted.", "Another here.", "Long.", "The end."];
-    let terminal = Terminal::start(script.map(says), &["--budget", "9k", "--compactor", "extract"]);
+    let terminal = Terminal::start(
+        script.map(says),
+        &["--budget", "9k", "--compactor", "extract"],
+    );
     terminal.line("/fork", "there is nothing to fork yet");
     terminal.line("what is this?", "Hm.");
-    terminal.line("/pin never touch the tests", "pinned: “never touch the tests”");
+    terminal.line(
+        "/pin never touch the tests",
+        "pinned: “never touch the tests”",
+    );
     terminal.line("hello", "Noted.");
     terminal.line("/pin", "pinned: “hello”");
     terminal.line("/unpin", "no longer pinned: “hello”");
@@ -92,7 +98,10 @@ fn pins_forks_models_and_room() {
     let entries = talk.entries("talk");
     let rule = |text: &str| {
         let said = |entry: &&serde_json::Value| entry["payload"]["message"]["content"] == text;
-        let id = entries.iter().find(said).unwrap()["id"].as_str().unwrap().to_owned();
+        let id = entries.iter().find(said).unwrap()["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         rule_of(&talk.ctx(&["inspect", "talk", "--json"]).json(), &id)
     };
     assert_eq!(rule("never touch the tests"), "pinned");

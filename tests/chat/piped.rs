@@ -79,7 +79,9 @@ fn what_goes_wrong_ends_it() {
 fn as_json_each_step_is_a_line() {
     let project = Project::new();
     let server = ModelServer::start([says("Yes.")]);
-    let lines = chat(&project, &server, &["--json"]).input("well?\n").lines();
+    let lines = chat(&project, &server, &["--json"])
+        .input("well?\n")
+        .lines();
     assert_eq!(lines[0], json!({"type": "assistant", "text": "Yes."}));
     assert_eq!(lines.last().unwrap()["type"], "done");
 }

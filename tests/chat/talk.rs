@@ -133,7 +133,11 @@ fn nothing_acts_before_it_was_allowed() {
     }
     let write = |id, name: &str| {
         let command = format!("echo made > {name}");
-        Answer::Says(vec![Piece::Call(id, "exec_shell", json!({ "command": command }))])
+        Answer::Says(vec![Piece::Call(
+            id,
+            "exec_shell",
+            json!({ "command": command }),
+        )])
     };
     let terminal = Terminal::start(
         [

@@ -137,9 +137,7 @@ impl Terminal {
         self.sees_prompt();
         self.presses("C-d");
         self.sees("left with 0");
-        self.project
-            .ctx(&["replay", "talk", "--verify"])
-            .success();
+        self.project.ctx(&["replay", "talk", "--verify"]).success();
     }
 
     pub fn home(&self) -> &Path {
