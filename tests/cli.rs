@@ -528,6 +528,67 @@ fn the_users_own_configuration_stands_under_the_projects() {
 }
 
 #[test]
+fn mcp_servers_of_the_user_and_of_the_project() {
+    let home = tempfile::tempdir().unwrap();
+    let project = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("contexture")).unwrap();
+    let user = home.path().join("contexture/contexture.json");
+    let ours = project.path().join("contexture.json");
+    let write = |path, servers: Value| {
+        std::fs::write(path, json!({ "mcpServers": servers }).to_string()).unwrap();
+    };
+    let list = |trust: &str| {
+        ctx(&["mcp", "list", "--json"])
+            .dir(project.path())
+            .env("XDG_CONFIG_HOME", home.path().to_str().unwrap())
+            .env("CONTEXTURE_TRUST", trust)
+    };
+    write(
+        &user,
+        json!({ "both": { "command": "no-such-user" }, "user": { "command": "no-such-1", "env": { "K": "sekrit" } } }),
+    );
+    write(
+        &ours,
+        json!({ "both": { "command": "no-such-2", "args": ["--key", "sekrit"] }, "off": { "url": "http://h/?k=sekrit", "disabled": true } }),
+    );
+    let rows = |text: &str| -> Vec<String> {
+        let rows: Vec<Value> = serde_json::from_str(text).unwrap();
+        let row = |row: &Value| {
+            format!(
+                "{}={}",
+                row["name"].as_str().unwrap(),
+                row["state"].as_str().unwrap()
+            )
+        };
+        rows.iter().map(row).collect()
+    };
+    let trusted = list("1").success();
+    assert_eq!(
+        rows(&trusted),
+        ["both=failed", "user=failed", "off=disabled"]
+    );
+    assert!(trusted.contains("no-such-2") && !trusted.contains("no-such-user"));
+    assert!(!trusted.contains("sekrit"), "{trusted}");
+    let not = list("0").success();
+    assert_eq!(
+        rows(&not),
+        [
+            "both=failed",
+            "user=failed",
+            "both=untrusted",
+            "off=untrusted"
+        ]
+    );
+    assert!(!not.contains("sekrit"), "{not}");
+
+    write(&ours, json!({ "a": { "comand": "x" } }));
+    list("1").failure(3, "did you mean `command`?");
+    let schema = ctx(&["config", "schema"]).json();
+    let server = &schema["properties"]["mcpServers"]["additionalProperties"]["properties"];
+    assert_eq!(server["args"]["type"], "array");
+}
+
+#[test]
 fn what_is_shown_cannot_command_the_terminal() {
     let hostile = "\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{202e}\u{200b}\u{e0041}evil";
     let input = json!([{ "role": "user", "content": hostile }]).to_string();

@@ -1,5 +1,8 @@
-//! Hostile names, files and bytes, numbered as in the list of attacks. Those against parts that are
-//! not there yet come with them; 12 (a template that yields a key) has no template to try.
+//! Hostile names, files and bytes, numbered as in the list of attacks. Those that need no `ctx` stand
+//! beside what they attack: 22 and 26 in `crates/contexture/tests`, 24, 25, 27 and 37 in
+//! `crates/contexture-tools/tests`, 29, 30 and 32 to 34 in `crates/contexture-tools/tests/shell`. Those
+//! against parts that are not there yet come with them; 12 (a template that yields a key) has no
+//! template to try.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,10 +15,17 @@ mod a09_keys;
 mod a10_equal_keys;
 mod a13_links;
 mod a14_modes;
+mod a21_forged_roles;
 mod a23_terminal;
 mod a28_templates;
 mod a31_trust;
+mod a35_approval;
 mod a36_sizes;
 mod a38_skills;
+mod a41_secrets;
+#[path = "../agent/scene.rs"]
+mod agent;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/model_server.rs"]
+mod model_server;

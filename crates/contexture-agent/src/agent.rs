@@ -178,6 +178,9 @@ impl Work<'_> {
             tokenizer.as_ref(),
             config.max_input_tokens,
         );
+        for text in self.agent.tools.news() {
+            (self.on)(Event::Notice { text });
+        }
         let mut turn = Turn {
             tools: (begins || changed).then(|| self.offers.now.specs()),
             deferred: (begins || changed).then(|| self.offers.deferred.clone()),

@@ -32,6 +32,9 @@ struct State {
     cancel: Cancel,
     calls: Vec<Map<String, Value>>,
     spent: Vec<Usage>,
+    /// Why the model gave no answer in this run. It is not asked again: one build may ask several
+    /// times, and each would wait.
+    silent: Option<String>,
 }
 
 const INSTRUCTION: &str = include_str!("../templates/summarise.md");
@@ -66,9 +69,11 @@ impl ModelCompactor {
         Self { patience, ..self }
     }
 
-    /// From now on stops when this is cancelled.
+    /// A run begins: from now on it stops when this is cancelled.
     pub(crate) fn attach(&self, cancel: &Cancel) {
-        self.state().cancel = cancel.clone();
+        let mut state = self.state();
+        state.cancel = cancel.clone();
+        state.silent = None;
     }
 
     /// What was asked since this was last called, for the log, and what it cost.
@@ -180,6 +185,9 @@ impl Compactor for ModelCompactor {
     }
 
     fn summarise(&self, span: &Span<'_>) -> Result<String, String> {
+        if let Some(why) = &self.state().silent {
+            return Err(why.clone());
+        }
         let (body, digest) = self.body(span)?;
         let asked = self.ask(body);
         let mut call = Map::from_iter([
@@ -195,6 +203,7 @@ impl Compactor for ModelCompactor {
             Ok((_, None)) => {}
             Err(why) => {
                 call.insert("error".to_owned(), json!(why));
+                self.state().silent = Some(why.clone());
             }
         }
         self.state().calls.push(call);

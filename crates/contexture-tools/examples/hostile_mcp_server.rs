@@ -1,7 +1,7 @@
 //! An MCP server that misbehaves in the way its first argument names: what the tests are run against.
 //! It speaks JSON-RPC by hand, so that it can break it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -22,11 +22,12 @@ fn main() -> ExitCode {
             eprintln!("no such database");
             return ExitCode::from(3);
         }
-        "flood" => {
-            std::thread::spawn(|| {
-                let line = "noise ".repeat(10_000);
-                (0..2_000).for_each(|_| eprintln!("{line}"));
-            });
+        "quote" => {
+            eprintln!(
+                "the key {} is wrong",
+                std::env::var("KEY").unwrap_or_default()
+            );
+            return ExitCode::from(3);
         }
         _ => {}
     }
@@ -168,6 +169,11 @@ impl Server {
             "die" => {
                 eprintln!("segmentation fault, as it were");
                 std::process::exit(7);
+            }
+            "flood" => {
+                let line = "noise ".repeat(10_000);
+                (0..300).for_each(|_| eprintln!("{line}"));
+                reply(id, text("after the flood"));
             }
             "giant" => reply(id, text(&format!("<{}>", "g".repeat(8 << 20)))),
             "line" => {

@@ -3,7 +3,7 @@
 //!
 //! A schema is a small program. `allOf` and `$ref` alone can double the work with every line, and a
 //! pattern can backtrack for ever. So patterns run on an engine that takes linear time, references stay
-//! inside the schema, and [`walk`] counts the steps that a check would take before it is done.
+//! inside the schema, and the steps that a check would take are counted before it is done.
 
 mod walk;
 

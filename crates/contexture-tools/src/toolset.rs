@@ -18,11 +18,18 @@ use crate::{Effect, Outcome, Secrets, Tool};
 pub trait Tools: Send + Sync {
     /// What there is now, in an order that does not change by itself.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// What a person should know that happened to them since this was last asked.
+    fn news(&self) -> Vec<String>;
 }
 
 impl Tools for Vec<Arc<dyn Tool>> {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.clone()
+    }
+
+    fn news(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -98,6 +105,14 @@ impl Toolset {
             offer.left_out.push(LeftOut { name, why });
         }
         offer
+    }
+
+    /// What happened to the tools since this was last asked.
+    pub fn news(&self) -> Vec<String> {
+        self.sources
+            .iter()
+            .flat_map(|source| source.news())
+            .collect()
     }
 
     /// Runs a call, as far as it may. Whatever goes wrong is the answer to the call: a model can go on

@@ -37,8 +37,8 @@ pub struct Ready {
     pub agent: Agent,
     pub chat: Chat,
     pub sessions: Sessions,
-    pub servers: Arc<Servers>,
     pub skills: Arc<Skills>,
+    pub servers: Arc<Servers>,
     pub config: Config,
     /// What a person should know before it starts.
     pub notices: Vec<String>,
@@ -147,8 +147,8 @@ pub async fn ready(
         agent,
         chat,
         sessions: home.sessions,
-        servers,
         skills,
+        servers,
         config,
         notices,
     })

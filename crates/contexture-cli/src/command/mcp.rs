@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use contexture::tokens::count;
 use contexture_tools::Effect;
-use contexture_tools::mcp::{self, Notice, Options, ServerConfig, Servers, State, Status};
+use contexture_tools::mcp::{self, Options, ServerConfig, Servers, State, Status};
 use serde_json::{Value, json};
 
 use super::{print, print_json};
@@ -148,7 +148,7 @@ fn tools(servers: &Servers, model: &Model, json: bool) -> Result<(), CliError> {
         eprintln!("ctx: {}: {}", safe(&status.name), safe(why));
     }
     for notice in servers.take_notices() {
-        eprintln!("ctx: {}", safe(&told(&notice)));
+        eprintln!("ctx: {}", safe(&notice.to_string()));
     }
     if json {
         return print_json(&Value::Array(rows));
@@ -160,19 +160,4 @@ fn tools(servers: &Servers, model: &Model, json: bool) -> Result<(), CliError> {
         thousands(sum)
     );
     print(out.as_bytes())
-}
-
-/// A notice in words.
-fn told(notice: &Notice) -> String {
-    match notice {
-        Notice::Changed { tool } => format!("{tool} says other things of itself than before"),
-        Notice::Refused { tool, why } => format!("{tool} is left out: {why}"),
-        Notice::Unchecked { tool, why } => {
-            format!("the arguments of {tool} are not checked, its schema cannot be used: {why}")
-        }
-        Notice::TooMany { server, kept } => {
-            format!("{server} has more tools than the {kept} that are taken")
-        }
-        _ => String::new(),
-    }
 }

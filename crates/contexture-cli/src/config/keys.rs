@@ -318,7 +318,10 @@ pub fn schema() -> Value {
             }
             place = &mut place[name];
         }
-        *place = key.schema();
+        *place = match key.path {
+            "mcpServers" => contexture_tools::mcp::schema(),
+            _ => key.schema(),
+        };
     }
     root
 }

@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The shortest value that is hidden where it is quoted.
+const SHORTEST_SECRET: usize = 6;
+
 /// A server, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
@@ -76,6 +79,30 @@ impl ServerConfig {
             Transport::Stdio { .. } => "stdio",
             Transport::Http { .. } => "http",
         }
+    }
+
+    /// A text in which none of its secrets stands: servers quote what they were given, and so do errors.
+    pub(super) fn without_secrets(&self, mut text: String) -> String {
+        let (secrets, url) = match &self.transport {
+            Transport::Stdio { env, .. } => (env, None),
+            Transport::Http { url, headers } => (headers, Some(url)),
+        };
+        if let Some(url) = url {
+            text = text.replace(url, &self.shown());
+            let behind = url.split_once(['?', '#']).map_or("", |(_, behind)| behind);
+            if !behind.is_empty() {
+                text = text.replace(behind, "…");
+            }
+        }
+        for secret in secrets.values() {
+            let whole = secret.resolve().unwrap_or_default();
+            // Of `Bearer KEY` the key alone may be quoted. What is short is no secret, but a word.
+            let pieces = whole.split_whitespace().chain([whole.as_str()]);
+            for piece in pieces.filter(|piece| piece.len() >= SHORTEST_SECRET) {
+                text = text.replace(piece, "…");
+            }
+        }
+        text
     }
 
     /// What is started or called, without anything that could be a secret: arguments, and the parts of

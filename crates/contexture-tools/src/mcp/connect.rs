@@ -1,13 +1,16 @@
 //! One connection to a server.
 
 use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
 
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService,
 };
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransportConfig, StreamableHttpError,
+};
 use tokio::time::timeout;
 
 use super::config::{Secret, ServerConfig, Transport};
@@ -152,9 +155,23 @@ async fn open(
     }
 }
 
-/// The SDK's words, which may hold a whole message of the server's.
+/// What went wrong at the bottom: the words on top name types of the SDK, or hold a whole message of the
+/// server's.
 fn words(error: &ClientInitializeError) -> String {
-    super::bounded(&error.to_string(), 300)
+    let mut cause: &(dyn Error + 'static) = match error {
+        ClientInitializeError::TransportError { error, .. } => error.error.as_ref(),
+        other => other,
+    };
+    // This one does not name its cause as such, and quotes the address.
+    if let Some(StreamableHttpError::Client(sending)) =
+        cause.downcast_ref::<StreamableHttpError<reqwest::Error>>()
+    {
+        cause = sending;
+    }
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    super::bounded(&cause.to_string(), 300)
 }
 
 fn resolved(secrets: &BTreeMap<String, Secret>) -> Result<BTreeMap<String, String>, Failure> {

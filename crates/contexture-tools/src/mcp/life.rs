@@ -24,8 +24,11 @@ const MOST_TOOLS: usize = 1_000;
 const MOST_BYTES: usize = 8 << 20;
 /// The most pages that a list is read in.
 const MOST_PAGES: usize = 100;
-/// How long to wait before a list is read again, so that a burst of changes is one.
+/// How long to wait before a list is read again, so that a burst of changes is one; twice as long before
+/// each next, so that a server which never stops changing costs little.
 const CALM: Duration = Duration::from_millis(200);
+/// The longest such wait.
+const LONGEST_CALM: Duration = Duration::from_secs(30);
 /// A server that lived this long is healthy, and its next death the first.
 const HEALTHY: Duration = Duration::from_secs(60);
 
@@ -54,6 +57,7 @@ pub(super) async fn live(
             }
             Err(failure) => (failure.why, failure.forever),
         };
+        let why = config.without_secrets(why);
         if born.elapsed() > HEALTHY {
             deaths = 0;
         }
@@ -93,6 +97,7 @@ async fn serve(
     let link = shared.look(|registry| Arc::clone(&registry.entries[server].link));
     let waiting = service.waiting();
     tokio::pin!(waiting);
+    let mut calm = CALM;
     let why = loop {
         let listed = tokio::select! {
             listed = list(shared, server, &peer) => listed,
@@ -103,12 +108,16 @@ async fn serve(
             break Some(why);
         }
         link.set(Line::Up(peer.clone(), Arc::clone(&broken)));
-        tokio::select! {
-            _ = &mut waiting => break Some(String::new()),
-            () = broken.notified() => break Some("it cannot be reached".to_owned()),
-            () = stopped(stop) => break None,
-            () = relist.notified() => sleep(CALM).await,
+        let ended = tokio::select! {
+            _ = &mut waiting => Some(Some(String::new())),
+            () = broken.notified() => Some(Some("it cannot be reached".to_owned())),
+            () = stopped(stop) => Some(None),
+            () = async { relist.notified().await; sleep(calm).await } => None,
+        };
+        if let Some(why) = ended {
+            break why;
         }
+        calm = (calm * 2).min(LONGEST_CALM);
     };
     match (why, process) {
         (Some(why), Some(process)) => {

@@ -39,6 +39,20 @@ pub(super) struct Program<'a> {
     pub supervisor: Option<&'a [OsString]>,
 }
 
+impl Program<'_> {
+    /// Whether there is something to start: a supervisor could only say so too late.
+    fn exists(&self) -> bool {
+        if self.command.contains('/') {
+            return self.folder.join(self.command).is_file();
+        }
+        let given = self.env.get("PATH").map(OsString::from);
+        let path = given
+            .or_else(|| std::env::var_os("PATH"))
+            .unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(self.command).is_file())
+    }
+}
+
 /// A program under way. Dropping it ends it.
 pub(super) struct Process {
     child: Child,
@@ -51,6 +65,12 @@ pub(super) struct Process {
 impl Process {
     /// Starts a program, and gives its output and input.
     pub fn start(program: &Program<'_>) -> io::Result<(Self, Lines<ChildStdout>, ChildStdin)> {
+        if !program.exists() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "there is no such program",
+            ));
+        }
         let mut command = match program.supervisor {
             Some([first, before @ ..]) => {
                 let mut command = Command::new(first);

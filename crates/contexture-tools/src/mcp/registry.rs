@@ -11,6 +11,9 @@ use crate::{Tool, ToolSpec};
 /// The most notices that wait to be taken.
 const MOST_NOTICES: usize = 256;
 
+/// The most names of tools that are remembered: a server may make up new ones for ever.
+const MOST_SEEN: usize = 50_000;
+
 /// How a server does.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -84,6 +87,32 @@ pub enum Notice {
     },
 }
 
+impl std::fmt::Display for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Changed { tool } => {
+                write!(
+                    f,
+                    "{tool} has changed its description: what was allowed of it no longer is"
+                )
+            }
+            Self::Refused { tool, why } => write!(f, "{tool} is not offered: {why}"),
+            Self::Unchecked { tool, why } => {
+                write!(
+                    f,
+                    "the arguments of {tool} are not checked, its schema cannot be used: {why}"
+                )
+            }
+            Self::TooMany { server, kept } => {
+                write!(
+                    f,
+                    "the server {server} has more than {kept} tools: the rest is left out"
+                )
+            }
+        }
+    }
+}
+
 pub(super) struct Registry {
     pub entries: Vec<Entry>,
     /// Who has each wire name, by the tool's name; `None` for what no server may have.
@@ -137,6 +166,13 @@ impl Registry {
                     ),
                 };
                 self.notice(notice);
+                continue;
+            }
+            // Without what was seen, a change would go unseen.
+            if self.seen.len() >= MOST_SEEN && !self.seen.contains_key(&spec.name) {
+                let tool = spec.name.clone();
+                let why = "too many names have been seen".to_owned();
+                self.notice(Notice::Refused { tool, why });
                 continue;
             }
             self.wires.insert(spec.wire_name(), Some(spec.name.clone()));

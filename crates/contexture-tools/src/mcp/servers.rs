@@ -183,6 +183,11 @@ impl crate::Tools for Servers {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         Self::tools(self)
     }
+
+    fn news(&self) -> Vec<String> {
+        let notices = self.take_notices();
+        notices.iter().map(ToString::to_string).collect()
+    }
 }
 
 impl Drop for Servers {

@@ -142,10 +142,13 @@ impl Shell {
         }
     }
 
-    async fn run(&self, arguments: &Map<String, Value>) -> Result<Outcome, ShellError> {
+    async fn run(
+        &self,
+        arguments: &Map<String, Value>,
+        sandbox: Option<Sandbox>,
+    ) -> Result<Outcome, ShellError> {
         let command = command(arguments)?;
         let cwd = self.cwd(arguments)?;
-        let sandbox = self.sandbox();
         if sandbox.is_none() && self.options.unsandboxed == Unsandboxed::Refuse {
             return Err(ShellError::NoSandbox {
                 why: sandbox::available().missing(),
@@ -189,7 +192,7 @@ impl Tool for Shell {
 
     fn call<'a>(&'a self, arguments: &'a Map<String, Value>) -> Calling<'a> {
         Box::pin(async move {
-            self.run(arguments)
+            self.run(arguments, self.sandbox())
                 .await
                 .unwrap_or_else(|error| Outcome::failed(format!("{error}\n{}", error.hint())))
         })
@@ -226,4 +229,43 @@ fn seconds(arguments: &Map<String, Value>) -> Result<u64, ShellError> {
                 words::LONGEST_TIMEOUT
             ),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    /// As if no sandbox worked here.
+    async fn without_sandbox(unsandboxed: Unsandboxed) -> (Result<Outcome, ShellError>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ShellOptions {
+            unsandboxed,
+            home: "/nonexistent".into(),
+            ..ShellOptions::new(folder.path())
+        };
+        let arguments = serde_json::json!({"command": "touch ran"});
+        let shell = Shell::new(options).unwrap();
+        let outcome = shell.run(arguments.as_object().unwrap(), None).await;
+        (outcome, folder.path().join("ran").exists())
+    }
+
+    #[tokio::test]
+    async fn without_a_sandbox_it_refuses() {
+        let (outcome, ran) = without_sandbox(Unsandboxed::Refuse).await;
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, ShellError::NoSandbox { .. }));
+        assert!(error.hint().contains("install bubblewrap"));
+        assert!(!ran);
+    }
+
+    #[tokio::test]
+    async fn or_it_runs_and_says_so() {
+        let (outcome, ran) = without_sandbox(Unsandboxed::Run).await;
+        let outcome = outcome.unwrap();
+        assert!(ran && !outcome.failed);
+        assert!(outcome.summary.contains("without a sandbox"));
+        let said = |text: &str| text.contains("without a sandbox");
+        assert!(matches!(&outcome.content, contexture::Content::Text(text) if said(text)));
+    }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::words;
+use crate::Secrets;
 
 /// One stream of a command's output.
 pub struct Capture<'a> {
@@ -22,7 +23,12 @@ pub struct Capture<'a> {
     tail: VecDeque<u8>,
     total: u64,
     whole: Whole,
+    /// The last line as far as it is known: keys are looked for in whole lines.
+    line: Vec<u8>,
 }
+
+/// A longer line is written in parts.
+const LONGEST_LINE: usize = 64 * 1024;
 
 enum Whole {
     /// All of it is in memory.
@@ -42,6 +48,7 @@ impl<'a> Capture<'a> {
             tail: VecDeque::new(),
             total: 0,
             whole: Whole::Kept,
+            line: Vec::new(),
         }
     }
 
@@ -51,10 +58,11 @@ impl<'a> Capture<'a> {
         let mut chunk = vec![0; 64 * 1024];
         loop {
             match stream.read(&mut chunk).await {
-                Ok(0) | Err(_) => return,
+                Ok(0) | Err(_) => return self.write_line(),
                 Ok(read) => self.push(&chunk[..read]),
             }
             if self.total > self.folder.largest {
+                self.write_line();
                 return full.store(true, Ordering::Relaxed);
             }
         }
@@ -78,20 +86,36 @@ impl<'a> Capture<'a> {
     fn write(&mut self, chunk: &[u8]) {
         if let Whole::Kept = self.whole {
             self.whole = match self.folder.create(self.name) {
-                Ok((mut file, path)) => {
-                    let (a, b) = self.tail.as_slices();
-                    let before = [&self.head, a, b];
-                    match before.iter().try_for_each(|bytes| file.write_all(bytes)) {
-                        Ok(()) => Whole::File(file, path),
-                        Err(error) => Whole::Lost(error.to_string()),
-                    }
-                }
+                Ok((file, path)) => Whole::File(file, path),
                 Err(error) => Whole::Lost(error.to_string()),
             };
+            let (a, b) = self.tail.as_slices();
+            let before = [&self.head, a, b].concat();
+            self.write_lines(&before);
         }
-        if let Whole::File(file, _) = &mut self.whole
-            && let Err(error) = file.write_all(chunk)
-        {
+        self.write_lines(chunk);
+    }
+
+    fn write_lines(&mut self, chunk: &[u8]) {
+        for part in chunk.split_inclusive(|&byte| byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") || self.line.len() > LONGEST_LINE {
+                self.write_line();
+            }
+        }
+    }
+
+    /// Writes the line that is there, without keys: the file is on the disk, as a log is.
+    fn write_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let Whole::File(file, _) = &mut self.whole else {
+            return;
+        };
+        let written = match std::str::from_utf8(&line) {
+            Ok(text) => file.write_all(self.folder.secrets.hide(text).as_bytes()),
+            Err(_) => file.write_all(&line),
+        };
+        if let Err(error) = written {
             self.whole = Whole::Lost(error.to_string());
         }
     }
@@ -144,6 +168,7 @@ pub struct Folder {
     root: PathBuf,
     /// The most bytes of a file.
     pub largest: u64,
+    secrets: Secrets,
 }
 
 /// All files together. The oldest go first.
@@ -152,16 +177,20 @@ const MOST_FILES: usize = 200;
 
 impl Folder {
     pub fn new(path: &Path, root: &Path, largest: u64) -> io::Result<Self> {
+        plain_folders(path, root)?;
         private_folder(path, true)?;
         Ok(Self {
             path: path.to_owned(),
             root: root.to_owned(),
             largest,
+            secrets: Secrets::from_env(),
         })
     }
 
     /// Moves something here, out of the way. Gives the path as the model may use it.
     pub fn take_in(&self, from: &Path) -> io::Result<String> {
+        plain_folders(&self.path, &self.root)?;
+        private_folder(&self.path, true)?;
         let name = from.file_name().unwrap_or_default().to_string_lossy();
         let to = self.path.join(format!("{}.refused-{name}", unique()));
         fs::rename(from, &to)?;
@@ -226,6 +255,18 @@ pub fn private_folder(path: &Path, deep: bool) -> io::Result<()> {
             "is a link, or no folder",
         ))
     }
+}
+
+/// Through a link above `path`, something outside of the project would be changed.
+pub fn plain_folders(path: &Path, root: &Path) -> io::Result<()> {
+    let above = path.ancestors().skip(1);
+    for folder in above.take_while(|above| above.starts_with(root)) {
+        if fs::symlink_metadata(folder).is_ok_and(|about| !about.is_dir()) {
+            let what = format!("{} is a link, or no folder", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, what));
+        }
+    }
+    Ok(())
 }
 
 /// A name that nobody has guessed.

@@ -24,7 +24,7 @@ pub struct Family {
 
 impl Family {
     /// Limits and marks a process that leads a group and has no children yet.
-    pub fn found(leader: Pid) -> std::io::Result<Self> {
+    pub fn found(leader: Pid) -> Self {
         let mark = std::hash::BuildHasher::hash_one(
             &std::hash::RandomState::new(),
             leader.as_raw_nonzero(),
@@ -34,8 +34,8 @@ impl Family {
             group: leader,
             mark: (mark >> 2) | 1 << 60,
         };
-        system::limit(leader, family.mark)?;
-        Ok(family)
+        system::limit(leader, family.mark);
+        family
     }
 
     /// How many live.
@@ -98,7 +98,6 @@ impl Census {
 #[cfg(target_os = "linux")]
 mod system {
     use std::fs;
-    use std::io;
     use std::os::fd::OwnedFd;
 
     use rustix::process::{
@@ -119,7 +118,7 @@ mod system {
         }
     }
 
-    pub fn limit(process: Pid, mark: u64) -> io::Result<()> {
+    pub fn limit(process: Pid, mark: u64) {
         // The kernel counts all threads of the user. Root is not bound by it.
         let threads = threads().map(|now| (now + MOST) as u64);
         let limits = [
@@ -136,9 +135,9 @@ mod system {
                 current: limit,
                 maximum: limit,
             };
-            prlimit(Some(process), resource, new)?;
+            // Some systems let nobody limit another process. Then only the group is found.
+            _ = prlimit(Some(process), resource, new);
         }
-        Ok(())
     }
 
     pub fn living(family: Family) -> Vec<Process> {
@@ -180,7 +179,6 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use std::io;
 
     use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
@@ -194,9 +192,7 @@ mod system {
         }
     }
 
-    pub fn limit(_: Pid, _: u64) -> io::Result<()> {
-        Ok(())
-    }
+    pub fn limit(_: Pid, _: u64) {}
 
     pub fn living(family: Family) -> Vec<Process> {
         let lives = test_kill_process_group(family.group).is_ok();

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::output::{Folder, private_file};
+use super::output::{Folder, plain_folders, private_file};
 use super::words;
 
 /// What is protected in a project.
@@ -95,13 +95,14 @@ enum Was {
     Absent,
     File(Vec<u8>, Permissions),
     Link(PathBuf),
-    /// A folder, or too large: only that it is there is known.
+    Folder(Permissions),
+    /// Too large, or something else: only that it is there is known.
     Other,
 }
 
 /// The largest file that is kept in memory, and how many of them.
 const LARGEST: u64 = 1 << 20;
-const MOST: usize = 256;
+const MOST: usize = 2_000;
 
 impl Guard {
     /// Remembers what nothing else protects. With `sealed` that is what is not there yet, and links. Our own
@@ -117,6 +118,11 @@ impl Guard {
         };
         protected.links.iter().for_each(|path| guard.remember(path));
         if !sealed {
+            for path in &protected.pinned {
+                if let Ok(about) = fs::symlink_metadata(path) {
+                    guard.kept.push((path.clone(), was(path, &about)));
+                }
+            }
             let ours = root.join(".contexture");
             for path in protected
                 .sealed
@@ -134,10 +140,11 @@ impl Guard {
             return;
         };
         if self.kept.len() >= MOST {
-            return;
+            // What is not remembered must not be taken for new.
+            return self.closed.clear();
         }
         self.kept.push((path.to_owned(), was(path, &about)));
-        if about.is_dir() {
+        if about.is_dir() && self.kept.len() < MOST {
             self.closed.push(path.to_owned());
             for entry in fs::read_dir(path).into_iter().flatten().flatten() {
                 self.remember(&entry.path());
@@ -178,6 +185,9 @@ fn was(path: &Path, about: &Metadata) -> Was {
     if let (true, Ok(target)) = (about.is_symlink(), fs::read_link(path)) {
         return Was::Link(target);
     }
+    if about.is_dir() {
+        return Was::Folder(about.permissions());
+    }
     if !about.is_file() || about.len() > LARGEST {
         return Was::Other;
     }
@@ -191,51 +201,48 @@ fn put_back(path: &Path, was: &Was, root: &Path, folder: &Folder) -> io::Result<
     let same = match (was, &about) {
         (Was::Absent, None) => true,
         (Was::Other, Some(_)) => true,
+        (Was::Folder(mode), Some(about)) => about.is_dir() && about.permissions() == *mode,
         (Was::Link(target), Some(_)) => fs::read_link(path).is_ok_and(|now| now == *target),
         (Was::File(bytes, mode), Some(about)) => {
             about.is_file()
                 && about.permissions() == *mode
                 && about.len() == bytes.len() as u64
-                && fs::read(path)? == *bytes
+                && fs::read(path).is_ok_and(|now| now == *bytes)
         }
         _ => false,
     };
     if same {
         return Ok(None);
     }
-    let kept = match about {
-        Some(_) => folder.take_in(path)?,
-        None => "gone".to_owned(),
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+        let mode = fs::metadata(parent)?.permissions().mode();
+        fs::set_permissions(parent, Permissions::from_mode(mode | 0o700))?;
+    }
+    let kept = match (was, about) {
+        (_, None) => "gone".to_owned(),
+        (Was::Folder(mode), Some(about)) if about.is_dir() => {
+            fs::set_permissions(path, mode.clone())?;
+            return Ok(Some("gone".to_owned()));
+        }
+        (_, Some(about)) => match folder.take_in(path) {
+            Ok(kept) => kept,
+            Err(_) if about.is_dir() => fs::remove_dir_all(path).map(|()| "gone".to_owned())?,
+            Err(_) => fs::remove_file(path).map(|()| "gone".to_owned())?,
+        },
     };
     match was {
         Was::Absent => {}
+        Was::Folder(mode) => {
+            fs::create_dir(path)?;
+            fs::set_permissions(path, mode.clone())?;
+        }
         Was::Link(target) => std::os::unix::fs::symlink(target, path)?,
         Was::Other => return Err(io::Error::other("only small files can be")),
         Was::File(bytes, mode) => {
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent)?;
-            }
             private_file(path)?.write_all(bytes)?;
             fs::set_permissions(path, Permissions::from_mode(mode.mode() & 0o7777))?;
         }
     }
     Ok(Some(kept))
-}
-
-/// Through a link, something outside of the project would be changed.
-fn plain_folders(path: &Path, root: &Path) -> io::Result<()> {
-    let above = path
-        .ancestors()
-        .skip(1)
-        .take_while(|above| above.starts_with(root));
-    for folder in above {
-        match fs::symlink_metadata(folder) {
-            Ok(about) if !about.is_dir() => {
-                let what = format!("{} is no folder any more", folder.display());
-                return Err(io::Error::other(what));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }

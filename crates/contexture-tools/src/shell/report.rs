@@ -16,7 +16,7 @@ impl Report {
             Ending::TooManyProcesses => words::too_many(processes::MOST),
             Ending::TooMuchOutput => words::too_much(self.largest),
         };
-        let mut lines = vec![ending.clone()];
+        let mut lines = vec![ending];
         lines.extend(self.notes);
         if !sandboxed {
             lines.push(words::UNSANDBOXED.to_owned());

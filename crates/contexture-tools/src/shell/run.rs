@@ -6,7 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
@@ -81,6 +81,7 @@ pub async fn run(
 /// A command under way. Dropped, it is ended, and what it left is tidied up.
 struct Run<'a> {
     child: Child,
+    sandbox: Option<Sandbox>,
     family: Family,
     /// While this is open, the watcher waits.
     _lifeline: ChildStdin,
@@ -130,22 +131,22 @@ impl<'a> Run<'a> {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let mut child = start(command, sandbox, reach).await?;
-        let gone = || std::io::Error::other("the shell ended before it began");
-        let pid = child
-            .id()
-            .and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        let family = pid.ok_or_else(gone).and_then(Family::found);
-        let mut lifeline = child
-            .stdin
-            .take()
-            .ok_or_else(gone)
-            .map_err(ShellError::io("/bin/sh"))?;
-        let family = family.map_err(ShellError::io("/bin/sh"))?;
+        let mut fresh = start(command, sandbox, reach).await?;
+        let gone = || ShellError::io("/bin/sh")(std::io::Error::other("it ended before it began"));
+        let group = fresh.group().ok_or_else(gone)?;
+        let family = Family::found(group);
+        let stdin = fresh.0.as_mut().and_then(|child| child.stdin.take());
+        let mut lifeline = stdin.ok_or_else(gone)?;
         // A sandbox that cannot be set up closes this; what it says then is the command's output.
-        _ = lifeline.write_all(b"\n").await;
+        let lines = if sandbox == Some(Sandbox::Bubblewrap) {
+            2
+        } else {
+            1
+        };
+        _ = lifeline.write_all(&b"\n\n"[..lines]).await;
         Ok(Self {
-            child,
+            child: fresh.0.take().ok_or_else(gone)?,
+            sandbox,
             family,
             _lifeline: lifeline,
             place,
@@ -207,6 +208,10 @@ impl<'a> Run<'a> {
     async fn end(&mut self, ending: &Ending) -> Vec<String> {
         let mut notes = Vec::new();
         let ask = match ending {
+            // The kernel is ending what was left: it had a world of its own.
+            Ending::Exited(_) | Ending::Killed(_) if self.sandbox == Some(Sandbox::Bubblewrap) => {
+                false
+            }
             Ending::Exited(_) | Ending::Killed(_) => {
                 // One of them is the watcher.
                 let left = self.family.count().saturating_sub(1);
@@ -265,7 +270,7 @@ async fn start(
     mut command: Command,
     sandbox: Option<Sandbox>,
     reach: Reach,
-) -> Result<Child, ShellError> {
+) -> Result<Fresh, ShellError> {
     let (tell, told) = tokio::sync::oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
     let work = move || {
@@ -273,8 +278,9 @@ async fn start(
         let bound = sandbox.map_or(Ok(()), |sandbox| sandbox::bind(sandbox, &reach));
         let started = bound
             .map_err(|what| ShellError::Sandbox { what })
-            .and_then(|()| command.spawn().map_err(ShellError::io("/bin/sh")));
-        // If nobody wants it any more, it is dropped and so ended: it waits for its first line.
+            .and_then(|()| command.spawn().map_err(ShellError::io("/bin/sh")))
+            .map(|child| Fresh(Some(child)));
+        // If nobody wants it any more, it is dropped and so ended.
         _ = tell.send(started);
     };
     let thread = std::thread::Builder::new()
@@ -285,6 +291,24 @@ async fn start(
         what: "its thread ended".to_owned(),
     };
     told.await.map_err(ended)?
+}
+
+/// A process that has not begun. Dropped, its group is ended.
+struct Fresh(Option<Child>);
+
+impl Fresh {
+    fn group(&self) -> Option<Pid> {
+        let pid = self.0.as_ref()?.id()?;
+        Pid::from_raw(i32::try_from(pid).ok()?)
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if let Some(group) = self.group() {
+            _ = kill_process_group(group, Signal::KILL);
+        }
+    }
 }
 
 fn ending(status: ExitStatus) -> Ending {

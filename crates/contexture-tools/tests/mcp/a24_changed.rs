@@ -29,18 +29,17 @@ async fn dying_and_coming_back_changed_is_named_as_well() {
     let root = tempfile::tempdir().unwrap();
     // The second time, another server answers under the same name.
     let script = format!(
-        "if [ -e {0}/again ]; then exec {1} change; fi; touch {0}/again; exec {1} die",
+        "if [ -e {0}/again ]; then exec {1} one do; fi; touch {0}/again; exec {1} die",
         root.path().display(),
         hostile_path().display()
     );
-    let schema = json!({ "h": { "command": "sh", "args": ["-c", script] } });
-    let servers = start(&schema, options(root.path()));
+    let config = json!({ "h": { "command": "sh", "args": ["-c", script] } });
+    let servers = start(&config, options(root.path()));
     assert!(servers.settled(LONG).await);
     assert!(call(&servers, "h:do", json!({})).await.failed);
-    until("it comes back as another", || {
-        names(&servers) == ["h:add", "h:same"]
-    })
-    .await;
-    // Not the same names: nothing changed, they are new.
-    assert!(servers.take_notices().is_empty());
+    until("it comes back as another", || names(&servers) == ["h:do"]).await;
+    let changed = Notice::Changed {
+        tool: "h:do".to_owned(),
+    };
+    assert_eq!(servers.take_notices(), [changed]);
 }

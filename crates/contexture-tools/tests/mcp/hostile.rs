@@ -133,6 +133,23 @@ async fn why_one_failed_is_said_with_its_last_words() {
 }
 
 #[tokio::test]
+async fn secrets_are_not_in_the_reasons() {
+    let root = tempfile::tempdir().unwrap();
+    let mut quote = hostile("quote");
+    quote["env"] = json!({ "KEY": "sekrit-1" });
+    let far = json!({ "url": "http://u:sekrit-2@127.0.0.1:9/mcp?key=sekrit-3",
+        "headers": { "Authorization": "Bearer sekrit-4" } });
+    let mut options = options(root.path());
+    options.restarts = 0;
+    let servers = start(&json!({ "quote": quote, "far": far }), options);
+    assert!(servers.settled(LONG).await);
+    let shown = format!("{:?}", servers.states());
+    assert!(shown.contains("the key … is wrong"), "{shown}");
+    assert!(shown.contains("refused"), "{shown}");
+    assert!(!shown.contains("sekrit"), "{shown}");
+}
+
+#[tokio::test]
 async fn ten_thousand_tools_are_cut_and_said() {
     let (servers, _root) = ready("many").await;
     assert_eq!(state(&servers, "h"), State::Ready { tools: 1_000 });

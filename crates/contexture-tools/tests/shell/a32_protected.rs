@@ -38,6 +38,12 @@ const ATTACKS: &[&str] = &[
     "rm contexture.json",
     "mv contexture.json gone; echo '{}x' >contexture.json",
     "perl -e 'truncate q(contexture.json), 0; truncate q(.git/config), 0'",
+    "rm -rf .contexture; echo x >.git/hooks/pre-commit",
+    "rm -rf .contexture/outputs; ln -s /tmp .contexture/outputs; echo x >>.git/config",
+    "echo x >.git/hooks/pre-commit; chmod 0 .git/hooks .contexture/outputs",
+    "echo x >.git/hooks/pre-commit; echo x >>.git/config; chmod 555 .git/hooks .git",
+    "mkdir evil; echo x >evil/pre-commit; mv .git/hooks h; ln -s ../evil .git/hooks",
+    "mv .git g && ln -s g .git; echo x >>g/config; echo x >g/hooks/pre-commit",
     "umount .git/config; umount -l .git/hooks; mount -o remount,rw .git/config; echo x >>.git/config",
     "unshare -rm sh -c 'umount .git/config; echo x >>.git/config'",
     "echo x >>/proc/$PPID/root$PWD/.git/config; echo x >>/proc/$PPID/cwd/.git/config",
@@ -100,7 +106,7 @@ async fn a_repository_cannot_be_replaced_unseen() {
 #[tokio::test]
 async fn mounts_refuse_at_once() {
     if !available().has(Sandbox::Mounts) {
-        return println!("skipped: this user cannot mount, or there is no Landlock");
+        return eprintln!("skipped: this user cannot mount, or there is no Landlock");
     }
     refuses_at_once(Sandbox::Mounts).await;
 }
@@ -109,7 +115,7 @@ async fn mounts_refuse_at_once() {
 #[tokio::test]
 async fn bubblewrap_refuses_at_once() {
     if !available().has(Sandbox::Bubblewrap) {
-        return println!("skipped: bubblewrap is not installed, or does not work");
+        return eprintln!("skipped: bubblewrap is not installed, or does not work");
     }
     refuses_at_once(Sandbox::Bubblewrap).await;
 }
@@ -142,7 +148,7 @@ async fn refuses_at_once(sandbox: Sandbox) {
 #[tokio::test]
 async fn what_was_put_back_is_said() {
     if !available().has(Sandbox::Landlock) {
-        return println!("skipped: there is no Landlock");
+        return eprintln!("skipped: there is no Landlock");
     }
     let project = project();
     let outcome = run(

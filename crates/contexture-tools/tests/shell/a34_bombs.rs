@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::{Project, assert_has, call, eventually, own_sleep, run, runs, text};
+use contexture_tools::shell::sandbox::{Sandbox, available};
 use serde_json::json;
 
 /// Bounded by the number of processes, long before the timeout.
@@ -8,7 +9,9 @@ use serde_json::json;
 async fn a_fork_bomb_is_ended() {
     let project = Project::new();
     let mark = own_sleep();
-    let bomb = format!("bomb() {{ sleep {mark} & bomb | bomb & }}; bomb; sleep {mark}");
+    // It grows by one at a time: no limit of the kernel binds root, and a bomb that doubles would take
+    // every process id from the tests beside it before it is counted.
+    let bomb = format!("while :; do sleep {mark} & done");
     let arguments = json!({"command": bomb, "timeoutSeconds": 60});
     let outcome =
         tokio::time::timeout(Duration::from_secs(50), call(&project.shell(), &arguments)).await;
@@ -66,7 +69,9 @@ async fn a_daemon_is_ended() {
         let mark = own_sleep();
         let outcome = run(&project.shell(), &how.replace("MARK", &mark)).await;
         assert!(!outcome.failed, "{how}: {}", text(&outcome));
-        assert_has(&outcome, "still running");
+        if project.shell().sandbox() != Some(Sandbox::Bubblewrap) {
+            assert_has(&outcome, "still running");
+        }
         assert!(!runs(&mark), "{how}");
     }
 }
@@ -86,9 +91,7 @@ async fn the_mark_cannot_be_taken_off() {
         );
         let command = format!("python3 -c \"{escape}\" & sleep 1");
         let outcome = run(&project.within(sandbox), &command).await;
-        if sandbox != contexture_tools::shell::sandbox::Sandbox::Bubblewrap {
-            assert_has(&outcome, "kept");
-        }
+        assert_has(&outcome, "kept");
         assert!(!runs(&mark), "{sandbox}: {}", text(&outcome));
     }
 }
@@ -97,9 +100,8 @@ async fn the_mark_cannot_be_taken_off() {
 // needs: landlock
 #[tokio::test]
 async fn others_are_not_signalled() {
-    use contexture_tools::shell::sandbox::available;
     if available().landlock_abi < Some(6) && available().bubblewrap.is_none() {
-        return println!("skipped: Landlock cannot refuse signals before version 6");
+        return eprintln!("skipped: Landlock cannot refuse signals before version 6");
     }
     for sandbox in super::sandboxes() {
         let project = Project::new();

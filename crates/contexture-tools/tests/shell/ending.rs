@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Project, assert_has, call, eventually, own_sleep, run, runs, text};
 use serde_json::json;
 
+// needs: landlock
 #[tokio::test]
 async fn a_timeout_ends_the_whole_group() {
     let project = Project::new();
@@ -97,9 +98,12 @@ async fn dropping_the_call_at_once_leaves_nothing() {
 fn our_own_end_is_the_commands_end() {
     let Ok(mark) = std::env::var("SHELL_TEST_MARK") else {
         let mark = own_sleep();
+        // What is killed does not tidy up.
+        let folder = tempfile::tempdir().unwrap();
         let mut ours = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "ending::our_own_end_is_the_commands_end"])
             .env("SHELL_TEST_MARK", &mark)
+            .env("TMPDIR", folder.path())
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();

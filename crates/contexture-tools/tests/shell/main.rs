@@ -23,14 +23,14 @@ use contexture_tools::{Outcome, Tool};
 use serde_json::{Value, json};
 
 /// A project with a home beside it.
-pub struct Project {
+struct Project {
     _folder: tempfile::TempDir,
-    pub root: PathBuf,
-    pub home: PathBuf,
+    root: PathBuf,
+    home: PathBuf,
 }
 
 impl Project {
-    pub fn new() -> Self {
+    fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         let (root, home) = (base.join("project"), base.join("home"));
@@ -44,7 +44,7 @@ impl Project {
     }
 
     /// With a sandbox if one works, and else without.
-    pub fn options(&self) -> ShellOptions {
+    fn options(&self) -> ShellOptions {
         ShellOptions {
             home: self.home.clone(),
             unsandboxed: Unsandboxed::Run,
@@ -52,11 +52,11 @@ impl Project {
         }
     }
 
-    pub fn shell(&self) -> Shell {
+    fn shell(&self) -> Shell {
         Shell::new(self.options()).unwrap()
     }
 
-    pub fn within(&self, sandbox: Sandbox) -> Shell {
+    fn within(&self, sandbox: Sandbox) -> Shell {
         let options = ShellOptions {
             sandbox: Some(sandbox),
             unsandboxed: Unsandboxed::Refuse,
@@ -65,27 +65,27 @@ impl Project {
         Shell::new(options).unwrap()
     }
 
-    pub fn read(&self, path: &str) -> String {
+    fn read(&self, path: &str) -> String {
         fs::read_to_string(self.root.join(path)).unwrap()
     }
 
-    pub fn write(&self, path: &str, text: &str) {
+    fn write(&self, path: &str, text: &str) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 }
 
-pub async fn run(shell: &Shell, command: &str) -> Outcome {
+async fn run(shell: &Shell, command: &str) -> Outcome {
     call(shell, &json!({ "command": command })).await
 }
 
-pub async fn call(shell: &Shell, arguments: &Value) -> Outcome {
+async fn call(shell: &Shell, arguments: &Value) -> Outcome {
     shell.call(arguments.as_object().unwrap()).await
 }
 
 #[track_caller]
-pub fn text(outcome: &Outcome) -> &str {
+fn text(outcome: &Outcome) -> &str {
     match &outcome.content {
         Content::Text(text) => text,
         other => panic!("{other:?}"),
@@ -93,7 +93,7 @@ pub fn text(outcome: &Outcome) -> &str {
 }
 
 #[track_caller]
-pub fn assert_has(outcome: &Outcome, part: &str) {
+fn assert_has(outcome: &Outcome, part: &str) {
     assert!(
         text(outcome).contains(part),
         "no {part:?} in:\n{}",
@@ -102,18 +102,18 @@ pub fn assert_has(outcome: &Outcome, part: &str) {
 }
 
 /// Every sandbox that works here.
-pub fn sandboxes() -> Vec<Sandbox> {
+fn sandboxes() -> Vec<Sandbox> {
     let all = [Sandbox::Mounts, Sandbox::Bubblewrap, Sandbox::Landlock];
     let works: Vec<_> = all.into_iter().filter(|it| available().has(*it)).collect();
     if works.is_empty() {
-        println!("skipped: no sandbox works here: {:?}", available());
+        eprintln!("skipped: no sandbox works here: {:?}", available());
     }
     works
 }
 
 /// Waits until something holds, and fails after a time that is only there against hanging.
 #[track_caller]
-pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+fn eventually(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(20);
     while !holds() {
         assert!(Instant::now() < until, "never: {what}");
@@ -122,7 +122,7 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// Whether a process runs whose command line has `words` in it.
-pub fn runs(words: &str) -> bool {
+fn runs(words: &str) -> bool {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let line = |path: &Path| fs::read(path.join("cmdline")).unwrap_or_default();
     pids.map(|pid| line(&pid.path())).any(|line| {
@@ -135,7 +135,7 @@ pub fn runs(words: &str) -> bool {
 }
 
 /// A number of seconds that no other test sleeps for.
-pub fn own_sleep() -> String {
+fn own_sleep() -> String {
     use std::hash::{BuildHasher, RandomState};
     let number = RandomState::new().hash_one(0) % 1_000_000_000;
     format!("7{number:09}")

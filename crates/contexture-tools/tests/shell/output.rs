@@ -129,4 +129,8 @@ async fn a_link_is_no_folder_for_outputs() {
     assert!(outcome.failed);
     assert_has(&outcome, "is a link");
     assert_eq!(fs::read_dir(&project.home).unwrap().count(), 0);
+    fs::remove_dir_all(project.root.join(".contexture")).unwrap();
+    std::os::unix::fs::symlink(&project.home, project.root.join(".contexture")).unwrap();
+    assert!(run(&project.shell(), "seq 1 100000").await.failed);
+    assert_eq!(fs::read_dir(&project.home).unwrap().count(), 0);
 }

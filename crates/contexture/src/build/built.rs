@@ -55,9 +55,9 @@ impl<'a> Built<'a> {
             .map(|item| &*item.piece.message)
     }
 
-    /// The tools, in the caller's order.
+    /// The tools, in the caller's order, as they are sent.
     pub fn tools(&self) -> &'a [Value] {
-        self.session.view.tools()
+        &self.session.tools
     }
 
     /// The messages with the tokens and bytes of each.

@@ -59,6 +59,7 @@ pub fn compose(options: &ComposeOptions) -> Result<Composed, ContextError> {
     let pricing = Pricing {
         tokenizer: std::sync::Arc::new(Bpe::O200k),
         wire: Wire::OpenAi,
+        reveals: true,
     };
     let weave = Weave::of(&view, &pricing, &mut Pieces::default())?;
     let filtered_count = weave

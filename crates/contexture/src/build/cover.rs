@@ -100,12 +100,12 @@ impl Session {
         means: &Means<'_>,
         max_tokens: usize,
     ) -> (Option<Made>, Vec<Refused>) {
-        let summaries: Vec<Option<Message>> = covered
+        let restated: Vec<Option<Message>> = covered
             .leaving
             .iter()
-            .map(|&i| self.summary_text(&self.weave.items[i]))
+            .map(|&i| self.restated(&self.weave.items[i]))
             .collect();
-        let items = self.span_items(covered, &summaries);
+        let items = self.span_items(covered, &restated);
         let tokenizer = self.settings.tokenizer.as_ref();
         let span = Span {
             probes: probes(&items, max_tokens / 4, tokenizer),
@@ -152,26 +152,28 @@ impl Session {
         })
     }
 
-    /// What leaves, as a compactor is shown it. `summaries` are the texts of those that are summaries.
+    /// What leaves, as a compactor is shown it. `restated` are those that are shown in other words than
+    /// they were logged.
     fn span_items<'a>(
         &'a self,
         covered: &Covered,
-        summaries: &'a [Option<Message>],
+        restated: &'a [Option<Message>],
     ) -> Vec<SpanItem<'a>> {
         let items = &self.weave.items;
-        let mut asked = match summaries.iter().any(Option::is_some) {
+        let is_summary = |&i: &usize| items[i].kind == Kind::Summary;
+        let mut asked = match covered.leaving.iter().any(is_summary) {
             true => self.covered_users(),
             false => HashMap::new(),
         };
         let mut out = Vec::new();
-        for (&i, summary) in covered.leaving.iter().zip(summaries) {
+        for (&i, restated) in covered.leaving.iter().zip(restated) {
             let item = &items[i];
             let (Some(position), Source::Entry(_)) = (item.position(), item.source) else {
                 continue;
             };
             let entry = &self.view.log()[position];
-            let message = match (summary, &entry.payload) {
-                (Some(summary), _) => summary,
+            let message = match (restated, &entry.payload) {
+                (Some(restated), _) => restated,
                 (None, Payload::Message { message }) if item.rule != Rule::Redacted => message,
                 _ => &item.piece.message,
             };
@@ -181,12 +183,9 @@ impl Session {
             out.push(SpanItem {
                 id: &entry.id,
                 message,
-                is_summary: summary.is_some(),
+                is_summary: item.kind == Kind::Summary,
                 is_open,
-                is_users: match summary {
-                    Some(_) => false,
-                    None => item.kind == Kind::User && self.is_message(item),
-                },
+                is_users: item.kind == Kind::User && self.is_message(item),
                 asked: asked.remove(&position).unwrap_or_default(),
             });
         }
@@ -241,8 +240,13 @@ impl Session {
         }
     }
 
-    fn summary_text(&self, item: &Item) -> Option<Message> {
+    /// The words of a summary without what stands around them, or a tool's result with nothing hidden
+    /// in it; nothing for what is whole as it was logged.
+    fn restated(&self, item: &Item) -> Option<Message> {
         match &self.view.log()[item.position()?].payload {
+            Payload::Message { message } if item.rule != Rule::Redacted => {
+                self.pricing.revealed(message).map(|(message, _)| message)
+            }
             Payload::CompactionSummary(c) => Some(Message::user(c.summary.clone())),
             Payload::BranchSummary(b) => Some(Message::user(b.summary.clone())),
             _ => None,

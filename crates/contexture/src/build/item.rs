@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::hidden;
 use crate::message::{anthropic, openai, responses};
 use crate::tokens::{Tokenizer, count};
 use crate::{Entry, Message, Payload, Role, Wire};
@@ -74,6 +75,8 @@ pub(crate) struct Piece {
     pub bytes: usize,
     /// Its form on the wire, where that does not depend on its neighbours, or almost never does.
     pub wire: Vec<u8>,
+    /// How many hidden characters were made visible in it.
+    pub hidden: usize,
 }
 
 /// The message of a piece. Most are shown as they were logged, and then there is no copy.
@@ -166,15 +169,26 @@ impl Piece {
 pub(crate) struct Pricing {
     pub tokenizer: Arc<dyn Tokenizer>,
     pub wire: Wire,
+    /// Whether what is hidden in tools' words is made visible: in all that goes to a model.
+    pub reveals: bool,
 }
 
 impl Pricing {
     /// The piece of a message that the build made.
     pub(crate) fn piece(&self, message: Message) -> Arc<Piece> {
-        self.priced(Shown::Made(message))
+        self.priced(Shown::Made(message), 0)
     }
 
-    pub(crate) fn priced(&self, message: Shown) -> Arc<Piece> {
+    /// A tool's result with nothing hidden in it, and how much was; nothing where nothing was, and
+    /// for all that users and models say.
+    pub(crate) fn revealed(&self, message: &Message) -> Option<(Message, usize)> {
+        match self.reveals && message.role == Role::Tool {
+            true => hidden::visible_message(message),
+            false => None,
+        }
+    }
+
+    pub(crate) fn priced(&self, message: Shown, hidden: usize) -> Arc<Piece> {
         let tokens = count::message(self.tokenizer.as_ref(), &message);
         let mut wire = Vec::new();
         if self.wire != Wire::Anthropic {
@@ -202,6 +216,7 @@ impl Pricing {
             tokens,
             bytes,
             wire,
+            hidden,
         })
     }
 }

@@ -13,6 +13,7 @@ mod config;
 mod cover;
 mod dedupe;
 mod fit;
+mod hidden;
 mod input;
 mod item;
 mod manager;
@@ -53,11 +54,13 @@ fn join_sections(sections: &[Section]) -> String {
         .join(SEPARATOR)
 }
 
-/// The messages of a view as a request has them: paired, repaired, in order, however many.
+/// The messages of a view as a request has them: paired, repaired, in order, however many. What is
+/// hidden in them stays so: this is a record, and no request.
 pub(crate) fn messages(view: &View) -> Result<Vec<Message>, ContextError> {
     let pricing = item::Pricing {
         tokenizer: Arc::new(Estimate),
         wire: Wire::Anthropic,
+        reveals: false,
     };
     let weave = normalize::Weave::of(view, &pricing, &mut normalize::Pieces::default())?;
     let items = weave.items.iter();

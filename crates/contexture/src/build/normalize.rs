@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::dedupe;
 use super::fit;
+use super::hidden;
 use super::item::{Item, Kind, Piece, Pricing, Rule, Shown, Source};
 use super::marks;
 use crate::entry::{Live, Payload};
@@ -160,9 +161,18 @@ impl Weave {
         if let Some((piece, _)) = pieces.get(&(position, Variant::Plain)) {
             return Ok(Some(Arc::clone(piece)));
         }
+        let mut hidden = 0;
         let message = match &entry.payload {
             Payload::Injection(injection) => {
-                Message::new(injection.role, injection.content.clone())
+                let seen = hidden::visible(&injection.content).filter(|_| pricing.reveals);
+                let content = match seen {
+                    Some((content, found)) => {
+                        hidden = found;
+                        content
+                    }
+                    None => injection.content.clone(),
+                };
+                Message::new(injection.role, content)
             }
             Payload::CompactionSummary(compaction) => summary(&compaction.summary)?,
             Payload::BranchSummary(branch) => Message::user(Template::BranchSummary.render(
@@ -184,7 +194,7 @@ impl Weave {
         if message.is_empty() {
             return Ok(None);
         }
-        let piece = pricing.piece(message);
+        let piece = pricing.priced(Shown::Made(message), hidden);
         pieces.insert((position, Variant::Plain), (Arc::clone(&piece), Rule::Kept));
         Ok(Some(piece))
     }
@@ -328,12 +338,15 @@ impl Weave {
                 tool_calls: Vec::new(),
                 ..message.clone()
             };
+            let (named, hidden) = pricing.revealed(&named).unwrap_or((named, 0));
             let (shown, rule) = fit::shown(&named, live, live.entry.id.as_str());
+            let shown = Shown::Made(shown.into_owned());
+            let piece = pricing.priced(shown, left(hidden, rule));
             let rule = match rule {
                 Rule::Kept => Rule::Repaired,
                 other => other,
             };
-            (pricing.piece(shown.into_owned()), rule)
+            (piece, rule)
         };
         if late && rule == Rule::Kept {
             rule = Rule::Repaired;
@@ -437,11 +450,12 @@ fn piece_of(
         None => {
             let repaired = repaired_calls(message, live.entry.id.as_str());
             let sound = repaired.is_none();
-            let (shown, rule) = fit::shown(
-                repaired.as_ref().unwrap_or(message),
-                live,
-                live.entry.id.as_str(),
-            );
+            let whole = repaired.as_ref().unwrap_or(message);
+            let revealed = pricing.revealed(whole);
+            let hidden = revealed.as_ref().map_or(0, |(_, hidden)| *hidden);
+            let whole = revealed.as_ref().map_or(whole, |(seen, _)| seen);
+            let (shown, rule) = fit::shown(whole, live, live.entry.id.as_str());
+            let hidden = left(hidden, rule);
             let rule = if rule == Rule::Kept && !sound {
                 Rule::Repaired
             } else {
@@ -451,8 +465,9 @@ fn piece_of(
                 Cow::Owned(made) => Some(made),
                 Cow::Borrowed(_) => None,
             };
+            let made = made.or(revealed.map(|(seen, _)| seen)).or(repaired);
             let logged = || Shown::Logged(Arc::clone(live.entry));
-            let piece = pricing.priced(made.or(repaired).map_or_else(logged, Shown::Made));
+            let piece = pricing.priced(made.map_or_else(logged, Shown::Made), hidden);
             pieces.insert((live.position, variant), (Arc::clone(&piece), rule));
             (piece, rule)
         }
@@ -463,6 +478,14 @@ fn piece_of(
         rule
     };
     (piece, rule)
+}
+
+/// How much of what was hidden is there to be seen.
+fn left(hidden: usize, rule: Rule) -> usize {
+    match rule {
+        Rule::Masked | Rule::Redacted => 0,
+        _ => hidden,
+    }
 }
 
 /// The message with calls that every provider takes; nothing when they are sound already.

@@ -78,6 +78,9 @@ pub struct ItemReceipt {
     /// Which piece of the input it was, counted from 0; absent for what the build made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
+    /// How many hidden characters were made visible in it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hidden: usize,
 }
 
 /// A tool spec.
@@ -89,6 +92,9 @@ pub struct ToolReceipt {
     pub tokens: usize,
     /// Its bytes.
     pub bytes: usize,
+    /// How many hidden characters were made visible in it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hidden: usize,
 }
 
 /// Tools that are not offered, in numbers.
@@ -144,10 +150,10 @@ impl Receipt {
             },
             items: items(session),
             tools: session
-                .view
-                .tools()
+                .tools
                 .iter()
-                .map(|spec| tool(session, spec))
+                .zip(&session.hidden)
+                .map(|(spec, hidden)| tool(session, spec, *hidden))
                 .collect(),
             deferred_tools: deferred(session.view.deferred()),
             excluded: excluded(session),
@@ -182,6 +188,7 @@ fn items(session: &Session) -> Vec<ItemReceipt> {
                 Source::Entry(position) => Some(position),
                 Source::Sections | Source::Aborted(_) => None,
             },
+            hidden: item.piece.hidden,
         };
         if item.source == Source::Sections {
             let sections = session.view.sections();
@@ -210,6 +217,11 @@ fn items(session: &Session) -> Vec<ItemReceipt> {
     out
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 fn stability(item: &Item) -> Stability {
     match item.kind {
         Kind::Note => Stability::Volatile,
@@ -217,11 +229,12 @@ fn stability(item: &Item) -> Stability {
     }
 }
 
-fn tool(session: &Session, spec: &Value) -> ToolReceipt {
+fn tool(session: &Session, spec: &Value, hidden: usize) -> ToolReceipt {
     ToolReceipt {
         origin: format!("tool:{}", tool_name(spec).map_or("?", String::as_str)),
         tokens: count::tool(session.settings.tokenizer.as_ref(), spec),
         bytes: spec.to_string().len(),
+        hidden,
     }
 }
 

@@ -12,6 +12,7 @@ use super::assemble::{Body, Head, frame_bytes};
 use super::cache::Cache;
 use super::compact::Compactor;
 use super::compact::ladder::Load;
+use super::hidden;
 use super::item::{Item, Pricing, Source};
 use super::normalize::{Pieces, Touched, Weave};
 use super::{Built, ContextConfig, Turn, join_sections};
@@ -60,8 +61,13 @@ pub struct Session {
     pub(super) body: Body,
     pub(super) head: Head,
     pub(super) cache: Cache,
-    /// The tools that `tool_tokens`, `frame_bytes` and the body are for.
+    /// The tools as they are sent, with nothing hidden in them: those that `tool_tokens`,
+    /// `frame_bytes` and the body are for.
     pub(super) tools: Arc<Vec<Value>>,
+    /// How many hidden characters were made visible in each.
+    pub(super) hidden: Vec<usize>,
+    /// The same as they were logged.
+    logged_tools: Arc<Vec<Value>>,
     pub(super) tool_tokens: usize,
     pub(super) frame_bytes: usize,
     pub(super) pricing: Pricing,
@@ -85,6 +91,7 @@ impl Session {
         let pricing = Pricing {
             tokenizer: Arc::clone(&settings.tokenizer),
             wire: settings.wire,
+            reveals: true,
         };
         let head = Head {
             model: settings.model.clone(),
@@ -103,6 +110,8 @@ impl Session {
             head,
             cache: Cache::default(),
             tools: Arc::default(),
+            hidden: Vec::new(),
+            logged_tools: Arc::default(),
             tool_tokens: 0,
             frame_bytes,
             pricing,
@@ -149,7 +158,7 @@ impl Session {
         };
         if self.head != head {
             self.head = head;
-            self.frame_bytes = frame_bytes(self.settings.wire, &self.head, self.view.tools());
+            self.frame_bytes = frame_bytes(self.settings.wire, &self.head, &self.tools);
             self.body.clear();
         }
     }
@@ -294,8 +303,9 @@ impl Session {
             self.cache.lose(same, lost.iter().map(|item| &item.piece));
             self.cache.regain(&self.weave.items);
         }
-        if self.view.tools() != self.tools.as_slice() {
-            self.tools = Arc::new(self.view.tools().to_vec());
+        if self.view.tools() != self.logged_tools.as_slice() {
+            self.logged_tools = Arc::new(self.view.tools().to_vec());
+            (self.tools, self.hidden) = hidden::visible_specs(&self.logged_tools);
             let tokenizer = self.settings.tokenizer.as_ref();
             self.tool_tokens = self.tools.iter().map(|t| count::tool(tokenizer, t)).sum();
             self.frame_bytes = frame_bytes(self.settings.wire, &self.head, &self.tools);
@@ -326,7 +336,7 @@ impl Session {
         self.body.write(
             self.settings.wire,
             &self.head,
-            self.view.tools(),
+            &self.tools,
             &self.weave.items,
         );
     }

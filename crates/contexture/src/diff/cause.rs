@@ -270,6 +270,8 @@ struct Place {
     withheld: bool,
     /// The runtime facts stand before the conversation.
     facts: Option<usize>,
+    /// A part of the stored prompt that a given one overrides, unless it is pinned.
+    pinned: bool,
 }
 
 fn place(position: usize) -> impl Fn(&View) -> Place {
@@ -282,13 +284,16 @@ fn place(position: usize) -> impl Fn(&View) -> Place {
             redacted: position < view.log().len() && view.is_redacted(position),
             withheld: view.is_withheld(position),
             facts: view.first_runtime_init(),
+            pinned: found.is_some_and(|(_, live)| live.leads && live.pinned),
         }
     }
 }
 
 /// All that is shown, in order.
 fn everything(view: &View) -> impl PartialEq + use<> {
-    let live = view.live(0).map(|l| (l.position, l.mask, l.redacted));
+    let live = view
+        .live(0)
+        .map(|l| (l.position, l.mask, l.redacted, l.leads && l.pinned));
     (view.sections().to_vec(), live.collect::<Vec<_>>())
 }
 

@@ -357,7 +357,7 @@ fn sections() -> impl Strategy<Value = Vec<Section>> {
 fn tool() -> impl Strategy<Value = Value> {
     (
         select(vec!["a", "b", "c", "grep", "read"]),
-        "[a-z]{0,3}",
+        prop_oneof![6 => "[a-z]{0,3}", 1 => Just("x\u{202e}\u{e0041}".to_owned())],
         0..3,
     )
         .prop_map(|(name, about, shape)| match shape {

@@ -66,6 +66,7 @@ pub fn check_request(
     check_account(how, view, request);
     check_pins(view, request);
     check_injections(view, request);
+    check_hidden(view, request);
     check_prefix(request, last);
     check_input(request, seed);
 }
@@ -208,6 +209,29 @@ fn is_content(payload: &Payload) -> bool {
     }
 }
 
+/// Nothing that a tool says or injects reaches the model unseen.
+fn check_hidden(view: &View, request: &Request) {
+    let hides = |text: &str| {
+        let tags = '\u{e0000}'..='\u{e007f}';
+        let turns = "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+        text.contains(|c| tags.contains(&c) || turns.contains(c) || "\u{200b}\u{2060}".contains(c))
+    };
+    for item in &request.receipt.items {
+        let message = &request.messages[item.index];
+        let entry = item.position.map(|position| &view.log()[position].payload);
+        let injected = matches!(entry, Some(Payload::Injection(_)));
+        if message.role == Role::Tool || injected {
+            assert!(!hides(&message.text()), "{message:?}");
+        } else {
+            assert_eq!(item.hidden, 0);
+        }
+    }
+    for (tool, receipt) in request.tools.iter().zip(&request.receipt.tools) {
+        assert!(!hides(&tool.to_string()), "{tool}");
+        assert_eq!(receipt.hidden > 0, tool.to_string().contains('⟨'));
+    }
+}
+
 /// An injection stands right before the message that it names, system first, where the log has
 /// nothing that could have taken that message away.
 fn check_injections(view: &View, request: &Request) {
@@ -290,7 +314,8 @@ fn check_pins(view: &View, request: &Request) {
                 let shown = &request.messages[item.index];
                 assert_eq!(shown.role, message.role);
                 // Calls may have been repaired, and with them a blank text beside them.
-                if message.tool_calls.is_empty() || item.rule == Rule::Pinned {
+                if item.hidden == 0 && (message.tool_calls.is_empty() || item.rule == Rule::Pinned)
+                {
                     assert_eq!(shown.content, message.content, "pin {position}");
                     assert_eq!(shown.tool_calls, message.tool_calls, "pin {position}");
                 }

@@ -271,6 +271,25 @@ fn a_pin_that_brings_something_back() {
 }
 
 #[test]
+fn a_pin_of_a_stored_prompt_that_a_given_one_overrides() {
+    let role = Section::stable("role", "test", "You are terse.");
+    let s = Scenario::new(1_000)
+        .system("Never delete.")
+        .user("Go")
+        .sections(&[role])
+        .build();
+    let a = s.side();
+    let s = s.pin("e0").build();
+    assert_snapshot!(shape(&s.diff(&a, &s.side())), @r#"
+    18 → 26 tokens
+    + entry:e0 pinned 8
+    shared (1, 12) again 6 new 8
+    broken at 1 entry:e1: pin by e2
+    e2 pinned e0, which is shown again
+    "#);
+}
+
+#[test]
 fn a_redaction() {
     let s = start().build();
     let a = s.side();

@@ -9,6 +9,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod diff;
+mod hidden;
 mod injected;
 mod ladder;
 mod pairs;

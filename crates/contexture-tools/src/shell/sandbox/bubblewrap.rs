@@ -8,9 +8,13 @@ use tokio::process::Command;
 
 use super::reach::Reach;
 
-/// Bubblewrap, ready to be given a shell's arguments.
+/// Bubblewrap, ready to be given a shell's arguments. It starts processes of its own, so it waits for
+/// the same line that a shell waits for.
 pub fn command(program: &Path, reach: &Reach, cwd: &Path) -> Command {
-    let mut command = Command::new(program);
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "read -r go || exit 125\nexec \"$@\"", "sh"])
+        .arg(program);
     command.args([
         "--unshare-user-try",
         "--unshare-pid",

@@ -117,7 +117,7 @@ fn rules(network: bool, scope: Scope, arch: TargetArch) -> Result<Rules, Backend
     let mut all = Rules::new();
     for (which, name, x86, generic) in CALLS {
         let rules = match which {
-            Inside | Mark if scope == Scope::Outer => continue,
+            Inside if scope == Scope::Outer => continue,
             // It makes a network of its own, and has to ask for that.
             Sockets if scope == Scope::Outer && !network => continue,
             Sockets if !network => vec![],
