@@ -97,7 +97,7 @@ fn text(question: &Question<'_>, paint: Paint) -> String {
     }
     let key = |key: &str| paint.bold(key);
     text.push_str(&format!(
-        "    {} once · {} always in this session, for exactly this · {} · {} no › ",
+        "    {} once · {} always, for exactly this · {} · {} no › ",
         key("y"),
         key("a"),
         key("never"),

@@ -18,7 +18,7 @@ use contexture_tools::mcp::{self, Servers};
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
 use contexture_tools::skills::Skills;
 use contexture_tools::system::{self, Project};
-use contexture_tools::{Secrets, Toolset, builtin};
+use contexture_tools::{Secrets, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
@@ -38,6 +38,7 @@ pub struct Ready {
     pub chat: Chat,
     pub sessions: Sessions,
     pub skills: Arc<Skills>,
+    pub servers: Arc<Servers>,
     pub config: Config,
     /// What a person should know before it starts.
     pub notices: Vec<String>,
@@ -121,7 +122,7 @@ pub async fn ready(
         Secrets::from_env(),
     )
     .with(Arc::new(tools))
-    .with(servers);
+    .with(Arc::clone(&servers) as Arc<dyn Tools>);
     let agent = Agent {
         model,
         tools: toolset,
@@ -147,6 +148,7 @@ pub async fn ready(
         chat,
         sessions: home.sessions,
         skills,
+        servers,
         config,
         notices,
     })

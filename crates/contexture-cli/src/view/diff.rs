@@ -4,7 +4,7 @@ use contexture::diff::{Diff, DiffItem};
 
 use contexture::{EntryId, Payload, View};
 
-use super::{Paint, describe, plural, safe, thousands};
+use super::{Paint, describe, plural, safe, thousands, width};
 
 /// What changed between two requests, for people.
 pub fn diff(diff: &Diff, view: &View, names: &(String, String), paint: Paint) -> String {
@@ -146,9 +146,7 @@ fn line(item: &DiffItem, view: &View, paint: Paint) -> String {
         thousands(item.form.tokens),
         paint.dim(&format!("{:<16}", named(&item.origin))),
     );
-    let room = paint
-        .width
-        .saturating_sub(console::measure_text_width(&head) + 4);
+    let room = paint.width.saturating_sub(width(&head) + 4);
     format!(
         "{head}{}",
         console::truncate_str(&what(&item.origin, view), room, "…").trim_end()

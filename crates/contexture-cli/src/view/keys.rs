@@ -71,11 +71,7 @@ fn read(asked: &Asked) -> Option<String> {
                 show("\n");
                 return None;
             }
-            (Ok(_), 8 | 127) => {
-                if line.pop().is_some() {
-                    show("\u{8} \u{8}");
-                }
-            }
+            (Ok(_), 8 | 127) if line.pop().is_some() => show("\u{8} \u{8}"),
             (Ok(_), key @ b' '..=b'~') if line.len() < LONGEST => {
                 line.push(key);
                 show(&char::from(key).to_string());

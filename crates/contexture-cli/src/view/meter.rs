@@ -46,8 +46,7 @@ pub fn line(cost: &Cost, budget: usize, paint: Paint) -> String {
         cached_tokens,
         output_tokens,
     } = cost.spent;
-    if input_tokens > 0 {
-        let percent = cached_tokens.saturating_mul(100) / input_tokens;
+    if let Some(percent) = cached_tokens.saturating_mul(100).checked_div(input_tokens) {
         parts.push(format!("{percent} % cached"));
     }
     if output_tokens > 0 {

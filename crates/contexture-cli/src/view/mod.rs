@@ -13,7 +13,7 @@ mod tool_line;
 
 pub use diff::diff;
 pub use keys::Asked;
-pub use paint::Paint;
+pub use paint::{Paint, clip, width};
 pub use replay::Table;
 pub use request::{Shown, describe, request};
 pub use screen::Screen;

@@ -57,3 +57,58 @@ impl Paint {
         }
     }
 }
+
+/// The columns that a text takes; colours take none.
+pub fn width(text: &str) -> usize {
+    let mut escaped = false;
+    let seen = text.chars().filter(|&c| {
+        let colour = escaped || c == '\x1b';
+        escaped = colour && c != 'm';
+        !colour
+    });
+    console::measure_text_width(&seen.collect::<String>())
+}
+
+/// As much of a text as has room; a mark says where it was cut, and no colour runs on behind it.
+pub fn clip(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let (mut out, mut used, mut escaped, mut coloured) = (String::new(), 1, false, false);
+    for c in text.chars() {
+        let colour = escaped || c == '\x1b';
+        escaped = colour && c != 'm';
+        coloured |= colour;
+        if !colour {
+            used += console::measure_text_width(c.encode_utf8(&mut [0; 4]));
+            if used > room {
+                break;
+            }
+        }
+        out.push(c);
+    }
+    out.push_str(if coloured { "…\x1b[0m" } else { "…" });
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_take_no_room_and_end_where_the_text_is_cut() {
+        let paint = Paint {
+            colour: true,
+            width: 80,
+        };
+        let text = format!("{} and {}", paint.bold("häuser"), paint.fg(71, "日本語"));
+        assert_eq!(width(&text), 17);
+        assert_eq!(clip(&text, 17), text);
+        for room in 1..17 {
+            let cut = clip(&text, room);
+            assert!(width(&cut) <= room, "{cut:?}");
+            assert!(cut.ends_with("…\x1b[0m"), "{cut:?}");
+        }
+        assert_eq!(clip("plain", 3), "pl…");
+    }
+}

@@ -3,9 +3,10 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::keys::Keys;
-use super::{Paint, safe_lines};
+use super::{Paint, clip, safe_lines};
 
 /// Standard output for what the model says, standard error for all else.
 pub struct Screen {
@@ -26,7 +27,19 @@ struct State {
     open: bool,
     /// White space that is shown only if something follows it.
     held: String,
-    paused: bool,
+    /// Since when a question is open, and how long questions were open before.
+    paused: Option<Instant>,
+    waited: Duration,
+    last: Last,
+}
+
+/// What was shown last.
+#[derive(Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Nothing,
+    Text,
+    Note,
 }
 
 /// The most rows that move.
@@ -54,6 +67,11 @@ impl Screen {
 
     /// A run begins: the keyboard is quiet until it ends.
     pub fn begin(&self) {
+        self.state().last = Last::Nothing;
+        self.hush();
+    }
+
+    fn hush(&self) {
         if let Some(keys) = &self.keys {
             keys.hush();
         }
@@ -96,7 +114,11 @@ impl Screen {
             return Ok(());
         }
         erase(&mut state)?;
+        if !state.open && self.moves && state.last == Last::Note {
+            out("\n")?;
+        }
         state.open = true;
+        state.last = Last::Text;
         out(shown)
     }
 
@@ -110,22 +132,41 @@ impl Screen {
         let mut state = self.state();
         erase(&mut state)?;
         end_line(&mut state)?;
+        state.last = Last::Note;
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         err(&text)
+    }
+
+    /// An empty line between what was said and what is done next.
+    pub fn part(&self) -> std::io::Result<()> {
+        let mut state = self.state();
+        end_line(&mut state)?;
+        match self.moves && state.last == Last::Text {
+            true => {
+                state.last = Last::Note;
+                erase(&mut state)?;
+                err("\n")
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// For how long questions were open, up to now.
+    pub fn waited(&self) -> Duration {
+        self.state().waited
     }
 
     /// Draws the rows that move in the place of those that were there.
     pub fn draw(&self, rows: &[String]) -> std::io::Result<()> {
         let mut state = self.state();
-        if !self.moves || state.paused || (rows.is_empty() && state.drawn == 0) {
+        if !self.moves || state.paused.is_some() || (rows.is_empty() && state.drawn == 0) {
             return Ok(());
         }
         end_line(&mut state)?;
         let shown = &rows[rows.len().saturating_sub(ROWS)..];
         let mut text = up(state.drawn);
         for row in shown {
-            let row = console::truncate_str(row, self.paint.width.saturating_sub(1), "…");
-            text.push_str(&row);
+            text.push_str(&clip(row, self.paint.width.saturating_sub(1)));
             text.push('\n');
         }
         state.drawn = shown.len();
@@ -137,7 +178,8 @@ impl Screen {
         let mut state = self.state();
         let _ = erase(&mut state);
         let _ = end_line(&mut state);
-        state.paused = true;
+        state.paused = Some(Instant::now());
+        state.last = Last::Note;
         let _ = err(question);
         if self.moves {
             let _ = err("\x1b[?25h");
@@ -146,8 +188,12 @@ impl Screen {
 
     /// The question is answered, or nobody waits for an answer any more.
     pub fn resume(&self) {
-        self.state().paused = false;
-        self.begin();
+        let mut state = self.state();
+        if let Some(since) = state.paused.take() {
+            state.waited += since.elapsed();
+        }
+        drop(state);
+        self.hush();
     }
 
     /// The keyboard, where somebody can be asked.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use contexture::{Entry, Payload};
 use contexture_store::{Loaded, StreamInfo};
 
-use super::{Paint, describe, plural, safe, thousands};
+use super::{Paint, describe, plural, safe, thousands, width};
 use contexture_agent::clock::ago;
 
 /// A session, and what it is about.
@@ -17,14 +17,14 @@ pub struct Listed {
 pub fn sessions(all: &[Listed], paint: Paint) -> String {
     let name = |listed: &Listed| safe(listed.info.stream.key.as_str());
     let widest = all.iter().map(|listed| name(listed).chars().count()).max();
-    let width = widest.unwrap_or(0).clamp(7, 60);
+    let names = widest.unwrap_or(0).clamp(7, 60);
     let mut out = String::new();
-    let head = format!(" {:<width$} {:>12}  {:<10}", "session", "bytes", "updated");
+    let head = format!(" {:<names$} {:>12}  {:<10}", "session", "bytes", "updated");
     let _ = writeln!(out, "{}", paint.dim(head.trim_end()));
     for listed in all {
         let name = name(listed);
         let updated = listed.info.updated.map(ago).unwrap_or_default();
-        let pad = width.saturating_sub(name.chars().count());
+        let pad = names.saturating_sub(name.chars().count());
         let bytes = usize::try_from(listed.info.bytes).unwrap_or(usize::MAX);
         let line = format!(
             " {}{} {:>12}  {}",
@@ -33,9 +33,7 @@ pub fn sessions(all: &[Listed], paint: Paint) -> String {
             thousands(bytes),
             paint.dim(&format!("{updated:<10}")),
         );
-        let room = paint
-            .width
-            .saturating_sub(console::measure_text_width(&line) + 3);
+        let room = paint.width.saturating_sub(width(&line) + 3);
         let title = safe(listed.title.as_deref().unwrap_or_default());
         let title = console::truncate_str(&title, room, "…");
         let _ = writeln!(out, "{}", format!("{line}  {title}").trim_end());

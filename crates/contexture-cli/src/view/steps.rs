@@ -11,7 +11,7 @@ use contexture_agent::{Event, ToolStatus};
 
 use super::meter::{self, Cost};
 use super::tool_line::ToolLine;
-use super::{Screen, safe, thousands};
+use super::{Screen, clip, safe, thousands, width};
 
 /// Shows a run. What the model says goes to standard output, the rest to standard error.
 pub struct Steps {
@@ -187,7 +187,7 @@ impl Shared {
     }
 
     fn tool_starts(&self, state: &mut State, event: &Event) -> io::Result<()> {
-        let Some(line) = ToolLine::of(event) else {
+        let Some(line) = ToolLine::of(event, self.screen.waited()) else {
             return Ok(());
         };
         if !self.screen.moves {
@@ -195,6 +195,7 @@ impl Shared {
         }
         if !matches!(state.moving, Moving::Tools(_)) {
             self.settle(state)?;
+            self.screen.part()?;
             state.moving = Moving::Tools(Vec::new());
         }
         if let Moving::Tools(lines) = &mut state.moving {
@@ -207,17 +208,18 @@ impl Shared {
         let Event::Tool { id, .. } = event else {
             return Ok(());
         };
+        let waited = self.screen.waited();
         let known = match &mut state.moving {
             Moving::Tools(lines) => lines.iter_mut().find(|line| line.id == *id),
             _ => None,
         };
         match known {
-            Some(line) => line.ends(event),
+            Some(line) => line.ends(event, waited),
             None => {
-                let Some(mut line) = ToolLine::of(event) else {
+                let Some(mut line) = ToolLine::of(event, waited) else {
                     return Ok(());
                 };
-                line.ends(event);
+                line.ends(event, waited);
                 return self.screen.note(&line.ended(self.screen.paint));
             }
         }
@@ -241,8 +243,7 @@ impl Shared {
                 let took = meter::seconds(since.elapsed());
                 let first = safe(&thought.first);
                 let line = paint.dim(&format!("  ∴ {took} · {first}"));
-                let room = paint.width.saturating_sub(1);
-                vec![console::truncate_str(&line, room, "…\x1b[0m").into_owned()]
+                vec![clip(&line, paint.width.saturating_sub(1))]
             }
             Moving::Tools(lines) => lines.iter().flat_map(|line| line.ended(paint)).collect(),
         };
@@ -254,9 +255,7 @@ impl Shared {
 
     fn note(&self, text: &str) -> io::Result<()> {
         let paint = self.screen.paint;
-        let room = paint.width.saturating_sub(3);
-        let text = safe(text);
-        let text = console::truncate_str(&text, room, "…");
+        let text = clip(&safe(text), paint.width.saturating_sub(3));
         self.screen.note(&[format!("  {}", paint.dim(&text))])
     }
 
@@ -278,7 +277,7 @@ impl Shared {
             Moving::Thinking(_, thought) => {
                 let last: String = thought.last.iter().collect();
                 let room = paint.width.saturating_sub(6);
-                let skip = console::measure_text_width(&last).saturating_sub(room);
+                let skip = width(&last).saturating_sub(room);
                 let last: String = last.chars().skip(skip).collect();
                 vec![format!("  {} {}", paint.fg(37, spinner), paint.dim(&last))]
             }
@@ -286,7 +285,7 @@ impl Shared {
                 .iter()
                 .flat_map(|line| match line.end {
                     Some(_) => line.ended(paint),
-                    None => vec![line.running(spinner, paint)],
+                    None => vec![line.running(spinner, paint, self.screen.waited())],
                 })
                 .collect(),
         };

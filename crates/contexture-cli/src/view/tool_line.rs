@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use contexture_agent::Event;
 use serde_json::Value;
 
-use super::{Paint, meter, safe};
+use super::{Paint, clip, meter, safe, width};
 
 /// A tool that runs, or ran.
 pub struct ToolLine {
@@ -13,6 +13,8 @@ pub struct ToolLine {
     tool: String,
     arguments: String,
     since: Option<Instant>,
+    /// For how long questions had been open by then.
+    waited: Duration,
     pub end: Option<End>,
 }
 
@@ -27,8 +29,9 @@ pub struct End {
 const LINES: usize = 3;
 
 impl ToolLine {
-    /// The tool of an event.
-    pub fn of(event: &Event) -> Option<Self> {
+    /// The tool of an event. A tool does not take the time that a question takes: `waited` is how long
+    /// questions were open up to now.
+    pub fn of(event: &Event, waited: Duration) -> Option<Self> {
         let Event::Tool {
             id,
             tool,
@@ -43,12 +46,13 @@ impl ToolLine {
             tool: safe(tool),
             arguments: spoken(arguments.as_deref().unwrap_or_default()),
             since: arguments.is_some().then(Instant::now),
+            waited,
             end: None,
         })
     }
 
     /// It ended as this event says.
-    pub fn ends(&mut self, event: &Event) {
+    pub fn ends(&mut self, event: &Event, waited: Duration) {
         if let Event::Tool {
             success, summary, ..
         } = event
@@ -56,24 +60,32 @@ impl ToolLine {
             self.end = Some(End {
                 worked: *success != Some(false),
                 summary: summary.clone().unwrap_or_default(),
-                took: self.since.map(|since| since.elapsed()),
+                took: self.took(waited),
             });
         }
     }
 
+    fn took(&self, waited: Duration) -> Option<Duration> {
+        let asked = waited.saturating_sub(self.waited);
+        Some(self.since?.elapsed().saturating_sub(asked))
+    }
+
     /// As it begins, where nothing moves.
     pub fn started(&self, paint: Paint) -> String {
-        fitted(format!("  {} {}", paint.dim("▸"), self.named(paint)), paint)
+        fitted(
+            &format!("  {} {}", paint.dim("▸"), self.named(paint)),
+            paint,
+        )
     }
 
     /// While it runs.
-    pub fn running(&self, spinner: &str, paint: Paint) -> String {
-        let took = match self.since.map(|since| since.elapsed()) {
+    pub fn running(&self, spinner: &str, paint: Paint, waited: Duration) -> String {
+        let took = match self.took(waited) {
             Some(took) if took >= Duration::from_secs(1) => meter::seconds(took),
             _ => String::new(),
         };
         let head = format!("  {} {}", paint.fg(173, spinner), self.named(paint));
-        format!("{} {}", fitted(head, paint), paint.dim(&took))
+        format!("{} {}", fitted(&head, paint), paint.dim(&took))
     }
 
     /// What came of it: on one line where that has room, else below.
@@ -89,31 +101,18 @@ impl ToolLine {
             Some(took) => paint.dim(&format!(" · {}", meter::seconds(took))),
             None => String::new(),
         };
-        let mut lines = end.summary.lines().map(str::trim_end);
-        let mut shown: Vec<String> = lines
-            .by_ref()
-            .filter(|line| !line.is_empty())
-            .take(LINES)
-            .map(safe)
-            .collect();
-        let more = lines.filter(|line| !line.is_empty()).count();
+        let (shown, more) = self.summary(end);
         let head = format!("  {mark} {}", self.named(paint));
-        let width = |text: &str| console::measure_text_width(text);
         let room = paint.width.saturating_sub(width(&took) + 2);
         let mut rows = Vec::new();
         match &shown[..] {
             [only] if more == 0 && width(&head) + 3 + width(only) <= room => {
-                rows.push(format!("{head} {} {only}{took}", paint.dim("·")));
-                shown.clear();
+                return vec![format!("{head} {} {only}{took}", paint.dim("·"))];
             }
-            _ => {
-                let head = console::truncate_str(&head, room, "…\x1b[0m");
-                rows.push(format!("{head}{took}"));
-            }
+            _ => rows.push(format!("{}{took}", clip(&head, room))),
         }
         rows.extend(shown.iter().map(|line| {
-            let room = paint.width.saturating_sub(8);
-            let line = console::truncate_str(line, room, "…");
+            let line = clip(line, paint.width.saturating_sub(8));
             format!("    {} {}", paint.fg(238, "│"), paint.dim(&line))
         }));
         if more > 0 {
@@ -124,6 +123,21 @@ impl ToolLine {
         rows
     }
 
+    /// The first lines of what came of it, and how many more there are. What says nothing is left out:
+    /// rules, and the command that stands above.
+    fn summary(&self, end: &End) -> (Vec<String>, usize) {
+        let command = format!("$ {}", self.arguments);
+        let lines: Vec<String> = end
+            .summary
+            .lines()
+            .filter(|line| line.chars().any(char::is_alphanumeric))
+            .map(|line| safe(line.trim_end()))
+            .filter(|line| *line != command)
+            .collect();
+        let more = lines.len().saturating_sub(LINES);
+        (lines.into_iter().take(LINES).collect(), more)
+    }
+
     fn named(&self, paint: Paint) -> String {
         match self.arguments.is_empty() {
             true => paint.bold(&self.tool),
@@ -132,10 +146,8 @@ impl ToolLine {
     }
 }
 
-fn fitted(text: String, paint: Paint) -> String {
-    let room = paint.width.saturating_sub(12);
-    let end = if paint.colour { "…\x1b[0m" } else { "…" };
-    console::truncate_str(&text, room, end).into_owned()
+fn fitted(text: &str, paint: Paint) -> String {
+    clip(text, paint.width.saturating_sub(12))
 }
 
 /// Arguments as people read them: the values, and the names where there are several.
@@ -188,9 +200,13 @@ mod tests {
 
     /// Without the time, which is never the same.
     fn ended(arguments: &str, summary: &str, success: bool) -> Vec<String> {
-        let mut line = ToolLine::of(&event(ToolStatus::Started, arguments, true)).unwrap();
+        let mut line =
+            ToolLine::of(&event(ToolStatus::Started, arguments, true), Duration::ZERO).unwrap();
         line.since = None;
-        line.ends(&event(ToolStatus::Finished, summary, success));
+        line.ends(
+            &event(ToolStatus::Finished, summary, success),
+            Duration::ZERO,
+        );
         line.ended(PLAIN)
     }
 
@@ -216,10 +232,16 @@ mod tests {
     }
 
     #[test]
+    fn what_says_nothing_is_left_out() {
+        let rows = ended(r#"{"command":"ls -l"}"#, "$ ls -l\n=====\na.rs", true);
+        assert_eq!(rows, ["  ✓ look ls -l · a.rs"]);
+    }
+
+    #[test]
     fn nothing_is_wider_than_the_screen_or_commands_it() {
         let long = "\u{1b}[2Jé".repeat(100);
         for row in ended(&long, &long, true) {
-            assert!(console::measure_text_width(&row) <= PLAIN.width, "{row}");
+            assert!(width(&row) <= PLAIN.width, "{row}");
             assert!(!row.contains('\u{1b}'), "{row:?}");
         }
     }

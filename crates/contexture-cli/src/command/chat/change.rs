@@ -10,7 +10,7 @@ use super::room::Room;
 use crate::agent;
 use crate::command::sessions::free_name;
 use crate::error::CliError;
-use crate::view::{plural, safe, thousands};
+use crate::view::{clip, plural, safe, thousands};
 
 /// `/undo`: the last turn, or what an entry did.
 pub fn undo(room: &mut Room, rest: &str) -> Result<(), CliError> {
@@ -39,7 +39,7 @@ pub fn undo(room: &mut Room, rest: &str) -> Result<(), CliError> {
         to,
         behind,
     } = turn;
-    let what = format!("“{}” ({})", safe(&text), plural(messages, "message"));
+    let what = format!("“{text}” ({})", plural(messages, "message"));
     let id = match (to, behind) {
         (Some(message), _) => Some(revert(&mut room.chat, message)?),
         (None, Some(entry)) => {
@@ -106,7 +106,7 @@ fn last_turn(view: &View) -> Option<Turn> {
         .collect::<Vec<_>>()
         .join(" ");
     Some(Turn {
-        text: console::truncate_str(&one_line, 50, "…").into_owned(),
+        text: clip(&safe(&one_line), 50),
         messages: (begins..log.len()).filter(is_message).count(),
         to: to.map(|at| log[at].id.clone()),
         behind: behind.map(|at| log[at].id.clone()),
@@ -283,7 +283,7 @@ fn described(view: &View, id: &EntryId) -> String {
     match payload(view, id) {
         Some(Payload::Message { message }) => {
             let text = crate::view::describe(message);
-            format!("“{}”", console::truncate_str(&text, 50, "…"))
+            format!("“{}”", clip(&text, 50))
         }
         _ => short(id),
     }

@@ -7,11 +7,12 @@ use contexture::{Message, Payload, Session, Turn};
 use contexture_agent::{Chat, clock};
 use contexture_store::Key;
 use contexture_tools::Effect;
+use contexture_tools::mcp::State;
 
 use super::room::Room;
 use crate::args::{Diff, Limits};
 use crate::error::CliError;
-use crate::view::{self, Shown, plural, safe, thousands};
+use crate::view::{self, Shown, clip, plural, safe, thousands, width};
 
 /// `/context`: the request as it stands.
 pub fn context(room: &mut Room, _: &str) -> Result<(), CliError> {
@@ -107,11 +108,9 @@ pub fn tools(room: &mut Room, _: &str) -> Result<(), CliError> {
             paint.fg(colour, &format!("{effect:<5}")),
             thousands(price),
         );
-        let room_left = paint
-            .width
-            .saturating_sub(console::measure_text_width(&head) + 1);
+        let left = paint.width.saturating_sub(width(&head) + 1);
         let about = safe(&spec.description);
-        let about = console::truncate_str(&about, room_left, "…");
+        let about = clip(&about, left);
         let _ = writeln!(text, "{head}{}", paint.dim(&about));
     }
     let all = format!(
@@ -124,6 +123,19 @@ pub fn tools(room: &mut Room, _: &str) -> Result<(), CliError> {
         "  {}",
         paint.dim(&format!("{all}; what acts asks first"))
     );
+    for server in room.servers.states() {
+        let how = match &server.state {
+            State::Ready { .. } => continue,
+            State::Disabled => "is left alone".to_owned(),
+            State::Starting => "has not answered yet".to_owned(),
+            State::Restarting { why, .. } => format!("is started again: {why}"),
+            State::Failed { why } => format!("does not run: {why}"),
+            other => format!("{other:?}"),
+        };
+        let how = paint.dim(&safe(&how));
+        let name = safe(&server.name);
+        let _ = writeln!(text, "  {} {name} {how}", paint.fg(179, "!"));
+    }
     for left in &offer.left_out {
         let (name, why) = (safe(&left.name), safe(&left.why));
         let _ = writeln!(text, "  {} {name} {}", paint.fg(167, "−"), paint.dim(&why));
@@ -138,11 +150,9 @@ pub fn skills(room: &mut Room, rest: &str) -> Result<(), CliError> {
         let mut text = String::new();
         for skill in room.skills.used() {
             let head = format!("  {} ", paint.bold(&safe(&skill.id())));
-            let room_left = paint
-                .width
-                .saturating_sub(console::measure_text_width(&head) + 1);
+            let left = paint.width.saturating_sub(width(&head) + 1);
             let about = safe(&skill.description);
-            let about = console::truncate_str(&about, room_left, "…");
+            let about = clip(&about, left);
             let _ = writeln!(text, "{head}{}", paint.dim(&about));
         }
         for refused in room.skills.refused() {

@@ -111,20 +111,17 @@ async fn heard(room: &mut Room, line: &str) -> Result<Flow, CliError> {
         return slash::run(room, name, rest);
     }
     let paint = room.paint();
-    match room.turn(line.trim()).await?.ended {
-        Ended::Answered => {}
-        Ended::Cancelled => {
-            room.note(&paint.dim("stopped; what arrived is kept, /undo takes it back"))
-        }
-        Ended::MaxSteps => room.note(&paint.fg(
+    let said = match room.turn(line.trim()).await?.ended {
+        Ended::Answered => return Ok(Flow::Go),
+        Ended::Cancelled => paint.dim("stopped; what arrived is kept, /undo takes it back"),
+        Ended::MaxSteps => paint.fg(
             179,
             "stopped after as many steps as it may take; say `go on`",
-        )),
-        Ended::Length => room.note(&paint.fg(179, "the answer was cut at its longest length")),
-        Ended::Refused | Ended::Failed => {
-            room.note(&paint.fg(167, "the provider withheld the answer"))
-        }
-    }
+        ),
+        Ended::Length => paint.fg(179, "the answer was cut at its longest length"),
+        Ended::Refused | Ended::Failed => paint.fg(167, "the provider withheld the answer"),
+    };
+    room.note(&said);
     Ok(Flow::Go)
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use contexture::Message;
 use contexture_agent::{Agent, AgentResult, Cancel, Chat, Event};
 use contexture_store::{Key, Sessions};
+use contexture_tools::mcp::Servers;
 use contexture_tools::skills::Skills;
 
 use super::editor::Names;
@@ -22,6 +23,7 @@ pub struct Room {
     pub chat: Chat,
     pub sessions: Sessions,
     pub skills: Arc<Skills>,
+    pub servers: Arc<Servers>,
     pub config: Config,
     pub options: AgentOptions,
     pub dir: Option<PathBuf>,
@@ -47,6 +49,7 @@ impl Room {
             chat: ready.chat,
             sessions: ready.sessions,
             skills: ready.skills,
+            servers: ready.servers,
             config: ready.config,
             options: options.clone(),
             dir: dir.map(Path::to_owned),
