@@ -66,7 +66,9 @@ fn pins_forks_models_and_room() {
     if tmux_missing() {
         return;
     }
-    let script = ["Hm.", "Noted.", "Another here.", "Long.", "The end."];
+    let story = format!("Long. {}", "And then they went on. ".repeat(300));
+    let story: &'static str = story.leak();
+    let script = ["Hm.", "Noted.", "Another here.", story, "Yes.", "The end."];
     let terminal = Terminal::start(
         script.map(says),
         &["--budget", "9k", "--compactor", "extract"],
@@ -81,20 +83,24 @@ fn pins_forks_models_and_room() {
     terminal.line("/pin", "pinned: “hello”");
     terminal.line("/unpin", "no longer pinned: “hello”");
     terminal.line("/model", "gpt-4o · 9,000 tokens");
-    terminal.line("/model openai:other", "other · 9,000 tokens");
+    terminal.line("/model openai:gpt-4o-mini", "gpt-4o-mini · 9,000 tokens");
     terminal.line("/fork aside", "now in aside");
     terminal.line("and you?", "Another here.");
     terminal.line("/sessions talk", "now in talk");
     terminal.line("a long story", "Long.");
-    terminal.line("/compact", "tokens");
+    terminal.line("that was long", "Yes.");
+    let screen = terminal.line("/compact", "compacted: ");
+    assert!(screen.contains("brings it back"), "{screen}");
     terminal.line("go on", "The end.");
     terminal.leaves();
     let (talk, aside) = (&terminal.project, "aside");
     talk.ctx(&["replay", aside, "--verify"]).success();
     let seen = terminal.server.seen();
-    assert_eq!(seen[2].json()["model"], "other");
-    let last = seen[4].json().to_string();
+    assert_eq!(seen[2].json()["model"], "gpt-4o-mini");
+    let last = seen[5].json().to_string();
     assert!(last.contains("never touch the tests"), "{last}");
+    assert!(seen[4].json().to_string().contains(story.trim()));
+    assert!(!last.contains(story.trim()), "{last}");
     let entries = talk.entries("talk");
     let rule = |text: &str| {
         let said = |entry: &&serde_json::Value| entry["payload"]["message"]["content"] == text;
@@ -106,5 +112,5 @@ fn pins_forks_models_and_room() {
     };
     assert_eq!(rule("never touch the tests"), "pinned");
     assert_ne!(rule("hello"), "pinned");
-    assert!(talk.entry_of("talk", "model_change")["payload"]["model"] == "other");
+    assert!(talk.entry_of("talk", "model_change")["payload"]["model"] == "gpt-4o-mini");
 }
