@@ -3,6 +3,7 @@
 use contexture::entry::{Injection, RequestRecord, SessionHeader};
 use contexture::{Entry, EntryId, Message, Payload, Role, Session, Settings, Turn, View};
 use contexture_store::{Key, Record, SessionLog, Sessions, StoreError};
+use serde_json::{Map, Value};
 
 use crate::{AgentError, Event, clock};
 
@@ -22,6 +23,12 @@ pub(crate) struct Prepared {
     pub at: Option<EntryId>,
     /// What was compacted for it.
     pub events: Vec<Event>,
+}
+
+/// What a model said, and what there is to remember of that.
+pub(crate) struct Spoken {
+    pub message: Message,
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// How often a request is built again because somebody else wrote to the log meanwhile.
@@ -160,7 +167,7 @@ impl Chat {
         run_id: &str,
         mut record: RequestRecord,
         at: Option<&EntryId>,
-        message: Option<(Message, serde_json::Map<String, serde_json::Value>)>,
+        spoken: Option<&Spoken>,
     ) -> Result<(), AgentError> {
         let mut tries = 0;
         loop {
@@ -170,10 +177,10 @@ impl Chat {
             let now = clock::now();
             let request = Entry::derived(tail.as_ref(), &now, Payload::Request(record.clone()));
             let mut entries = vec![of_run(request, run_id)];
-            if let Some((message, meta)) = &message {
+            if let Some(Spoken { message, meta }) = spoken {
                 let last = entries.last().map(|entry| &entry.id);
                 let mut entry = Entry::message(last, &now, message.clone());
-                entry.meta = Some(meta.clone()).filter(|meta| !meta.is_empty());
+                entry.meta.clone_from(meta);
                 entries.push(of_run(entry, run_id));
             }
             match self.append(entries) {

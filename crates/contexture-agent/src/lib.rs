@@ -26,6 +26,7 @@ mod result;
 mod run;
 mod said;
 mod tools;
+mod work;
 
 pub use agent::{Agent, History, Options, Stores};
 pub use cancel::Cancel;

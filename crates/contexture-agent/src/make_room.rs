@@ -2,7 +2,7 @@
 
 use contexture::{Payload, Turn};
 
-use crate::agent::blocking;
+use crate::work::blocking;
 use crate::{Agent, AgentError, Cancel, Chat, Event, clock, ids};
 
 /// What came of it.

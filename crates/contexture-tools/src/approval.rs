@@ -72,8 +72,11 @@ pub struct Standing {
     /// These tools: a name, or `server:*` for all of a server's.
     pub tools: Vec<String>,
     /// Calls of which this says so, such as commands from a list.
-    pub calls: Option<Box<dyn Fn(&ToolSpec, &Map<String, Value>) -> bool + Send + Sync>>,
+    pub calls: Option<Rule>,
 }
+
+/// Says whether a call is allowed from the start.
+pub type Rule = Box<dyn Fn(&ToolSpec, &Map<String, Value>) -> bool + Send + Sync>;
 
 #[derive(Default)]
 struct State {

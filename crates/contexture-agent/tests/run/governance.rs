@@ -23,7 +23,7 @@ const RULES: [&str; 10] = [
 
 /// Every second rule is pinned.
 fn is_pinned(rule: usize) -> bool {
-    rule % 2 == 0
+    rule.is_multiple_of(2)
 }
 
 fn is_summary(request: &Seen) -> bool {

@@ -196,10 +196,7 @@ fn what_tools_inject_stands_before_the_users_words_and_stays_there() {
         for pair in order.windows(2) {
             assert!(at(pair[0]) < at(pair[1]), "{model}: {pair:?} in {last}");
         }
-        assert_eq!(
-            bench.said(),
-            ["Hello.", "a note", "a note", "Done.", "Again."]
-        );
+        assert_eq!(bench.said(), ["Hello.", "a note", "Done.", "Again."]);
         bench.verify();
     }
 }

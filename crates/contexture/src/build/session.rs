@@ -189,8 +189,13 @@ impl Session {
         for entry in entries {
             let entry: Arc<Entry> = entry.into();
             let sent = match &entry.payload {
-                // One that others wrote behind was counted without what they wrote.
-                Payload::Request(record) if record.at.is_some() => Some(None),
+                // One that others wrote behind was counted without what they wrote; and another model
+                // counts in another way.
+                Payload::Request(record)
+                    if record.at.is_some() || record.model != self.head.model =>
+                {
+                    Some(None)
+                }
                 Payload::Request(record) => Some(record.reported_input()),
                 _ => None,
             };

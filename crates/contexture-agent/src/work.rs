@@ -1,0 +1,404 @@
+//! The driver: does what [`Run`] says is next, and tells on the way.
+
+use std::sync::Arc;
+
+use contexture::entry::RequestRecord;
+use contexture::{Message, Payload, ToolCall, Turn};
+use contexture_model::{Delta, ModelError, Reply};
+use contexture_store::{Execution, Said as SaidLine, ToolOutcome};
+use contexture_tools::{Effect, Outcome, RunContext};
+use serde_json::{Map, Value, json};
+
+use crate::chat::{Prepared, Spoken};
+use crate::offer::Offers;
+use crate::said::Said;
+use crate::tools::{Batch, NOT_RUN, result};
+use crate::{
+    Agent, AgentError, AgentResult, Cancel, Chat, Ended, Event, Next, Run, Spent, ToolRun, clock,
+    ids,
+};
+
+/// Who is told.
+pub(crate) type On<'a> = &'a (dyn Fn(Event) + Send + Sync);
+
+/// A run under way.
+pub(crate) struct Work<'a> {
+    agent: &'a Agent,
+    pub result: AgentResult,
+    said: Said<'a>,
+    cancel: &'a Cancel,
+    on: On<'a>,
+    offers: Offers,
+    context: Option<Arc<RunContext>>,
+}
+
+/// What came of a call.
+enum Answer {
+    Reply(Box<Reply>),
+    Failed(ModelError),
+    /// Stopped, with what had arrived.
+    Stopped(String),
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(agent: &'a Agent, chat: &Chat, cancel: &'a Cancel, on: On<'a>) -> Self {
+        Self {
+            agent,
+            result: AgentResult::new(ids::run_id()),
+            said: Said::new(on),
+            cancel,
+            on,
+            offers: Offers::new(chat.view()),
+            context: None,
+        }
+    }
+
+    /// Goes on until it is over.
+    pub(crate) async fn go(&mut self, chat: &mut Chat, user: Message) -> Result<Ended, AgentError> {
+        let mut run = Run::new(self.agent.options.limits);
+        let mut first = Some(user);
+        let mut tools: Vec<String> = Vec::new();
+        loop {
+            match run.next().clone() {
+                Next::Call { overflow } => {
+                    if self.cancel.is_cancelled() && first.is_none() {
+                        run.end(Ended::Cancelled);
+                        continue;
+                    }
+                    let prepared = self.prepare(chat, first.take(), overflow)?;
+                    let (answer, usage) = self.call(chat, &prepared, &mut run).await?;
+                    if !answer {
+                        continue;
+                    }
+                    self.result.steps = run.steps();
+                    if let Next::Tools(groups) = run.next().clone() {
+                        tools = self.run_tools(chat, &groups, &mut run).await?;
+                    }
+                    (self.on)(Event::StepFinish {
+                        step: run.steps(),
+                        tools: std::mem::take(&mut tools),
+                        input_tokens: prepared.record.input_tokens,
+                        digest: prepared.record.digest,
+                        usage,
+                    });
+                }
+                // They run as soon as the reply is there.
+                Next::Tools(_) => run.ran(),
+                Next::Done(ended) => return Ok(ended),
+            }
+        }
+    }
+
+    /// Builds the request and makes durable what it is made from.
+    fn prepare(
+        &mut self,
+        chat: &mut Chat,
+        user: Option<Message>,
+        overflow: bool,
+    ) -> Result<Prepared, AgentError> {
+        let options = &self.agent.options;
+        let begins = user.is_some();
+        let config = chat.settings().config;
+        let tokenizer = Arc::clone(&chat.settings().tokenizer);
+        let changed = self.offers.refresh(
+            &self.agent.tools,
+            tokenizer.as_ref(),
+            config.max_input_tokens,
+        );
+        for text in self.agent.tools.news() {
+            (self.on)(Event::Notice { text });
+        }
+        let mut turn = Turn {
+            tools: (begins || changed).then(|| self.offers.now.specs()),
+            deferred: (begins || changed).then(|| self.offers.deferred.clone()),
+            tool_reason: (!begins).then(|| "during the run".to_owned()),
+            overflow,
+            now: Some(clock::now()),
+            messages: user.into_iter().collect(),
+            ..Turn::default()
+        };
+        if begins {
+            self.note_model(chat)?;
+            turn.sections = Some(options.sections.clone());
+            turn.runtime_init = some(&options.runtime_init);
+            turn.hints = some(&options.hints);
+            turn.keep_messages = options.history.and_then(|history| {
+                let messages = chat.view().live_len() + turn.messages.len();
+                (messages > history.most).then_some(history.keep)
+            });
+        }
+        let prepared = blocking(|| chat.prepare(&turn));
+        self.count_summaries(chat)?;
+        let mut prepared = prepared?;
+        // Their records stand behind what the request was made from, and change nothing in it.
+        prepared.at = chat.view().tail().cloned();
+        for event in &prepared.events {
+            (self.on)(event.clone());
+        }
+        if begins && !self.offers.now.tools().is_empty() {
+            self.context = self.context(chat);
+        }
+        Ok(prepared)
+    }
+
+    /// Logs that another model answers from here on, where one did before.
+    fn note_model(&self, chat: &mut Chat) -> Result<(), AgentError> {
+        let view = chat.view();
+        let before = view
+            .last_request()
+            .and_then(|at| match &view.log()[at].payload {
+                Payload::Request(record) => record.model.clone(),
+                _ => None,
+            });
+        let now = chat.settings().model.clone();
+        if before.is_none() || before == now || view.model() == now.as_deref() {
+            return Ok(());
+        }
+        let change = Map::from_iter([
+            ("model".to_owned(), json!(now)),
+            ("from".to_owned(), json!(before)),
+        ]);
+        blocking(|| chat.log_all(&self.result.run_id, &[Payload::ModelChange(change)]))
+    }
+
+    /// Logs and counts what summaries cost.
+    fn count_summaries(&mut self, chat: &mut Chat) -> Result<(), AgentError> {
+        let Some(compactor) = &self.agent.compactor else {
+            return Ok(());
+        };
+        let (calls, spent) = compactor.take_calls();
+        let records: Vec<Payload> = calls.into_iter().map(Payload::Custom).collect();
+        spent.iter().for_each(|usage| self.result.usage.add(usage));
+        blocking(|| chat.log_all(&self.result.run_id, &records))
+    }
+
+    /// What tools of this run may add to the conversation.
+    fn context(&self, chat: &mut Chat) -> Option<Arc<RunContext>> {
+        let user = chat.last_user()?;
+        let tell = self.said.teller();
+        let known: Vec<String> = chat
+            .view()
+            .live(0)
+            .filter_map(|live| match &live.entry.payload {
+                Payload::Injection(injection) => injection.fingerprint.clone(),
+                _ => None,
+            })
+            .collect();
+        let messages = chat.shown_until(&user);
+        Some(Arc::new(RunContext::new(
+            chat.key().as_str(),
+            &self.result.run_id,
+            messages,
+            user,
+            known,
+            self.agent.options.max_injected,
+            tell,
+        )))
+    }
+
+    /// Sends the request and logs what came of it. Whether there is a reply, and what it cost.
+    async fn call(
+        &mut self,
+        chat: &mut Chat,
+        prepared: &Prepared,
+        run: &mut Run,
+    ) -> Result<(bool, Option<Spent>), AgentError> {
+        let answer = self.answer(&prepared.body).await;
+        let record = &prepared.record;
+        let at = prepared.at.as_ref();
+        match answer {
+            Answer::Reply(reply) => {
+                let mut reply = *reply;
+                ids::tell_apart(&mut reply.message, &self.result.run_id, run.steps());
+                let record = RequestRecord {
+                    usage: reply.usage.as_ref().map(|usage| usage.0.clone()),
+                    ..record.clone()
+                };
+                let calls = reply.message.tool_calls.clone();
+                let text = reply.message.text().trim().to_owned();
+                let empty = reply.message.is_empty();
+                let spoken = (!empty).then_some(Spoken {
+                    message: reply.message,
+                    meta: None,
+                });
+                blocking(|| chat.replied(&self.result.run_id, record, at, spoken.as_ref()))?;
+                run.replied(&reply.stop, &calls, |call| {
+                    let tool = self.offers.now.find(&call.name);
+                    tool.is_none_or(|tool| tool.spec().effect != Effect::Reads)
+                });
+                if !calls.is_empty() && !matches!(run.next(), Next::Tools(_)) {
+                    let not_run = Outcome::failed(NOT_RUN);
+                    let results = calls
+                        .iter()
+                        .map(|call| result(&call.id, &not_run))
+                        .collect();
+                    blocking(|| chat.answered(&self.result.run_id, Vec::new(), results))?;
+                }
+                if !text.is_empty() {
+                    self.result.text.clone_from(&text);
+                    self.said.say(text);
+                }
+                let usage = reply.usage.map(|usage| {
+                    let mut spent = Spent::default();
+                    spent.add(&usage);
+                    self.result.usage.add(&usage);
+                    spent
+                });
+                Ok((true, usage))
+            }
+            Answer::Stopped(text) => {
+                let text = text.trim().to_owned();
+                // What the user has read is a part of the conversation.
+                let meta = Map::from_iter([("interrupted".to_owned(), json!(true))]);
+                let spoken = (!text.is_empty()).then(|| Spoken {
+                    message: Message::assistant(text.clone()),
+                    meta: Some(meta),
+                });
+                let record = failed(record, "cancelled", None);
+                blocking(|| chat.replied(&self.result.run_id, record, at, spoken.as_ref()))?;
+                self.result.text = text;
+                run.end(Ended::Cancelled);
+                Ok((false, None))
+            }
+            Answer::Failed(error) => {
+                let record = failed(record, "failed", Some(&error));
+                blocking(|| chat.replied(&self.result.run_id, record, at, None))?;
+                if matches!(error, ModelError::Overflow { .. }) && run.overflowed() {
+                    (self.on)(Event::Notice {
+                        text: format!("{error}; making it shorter"),
+                    });
+                    return Ok((false, None));
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn answer(&self, body: &[u8]) -> Answer {
+        let mut arrived = String::new();
+        let mut on_delta = |delta: Delta| match delta {
+            Delta::Text(text) => {
+                arrived.push_str(&text);
+                (self.on)(Event::Text(text));
+            }
+            Delta::Thinking(text) => (self.on)(Event::Thinking(text)),
+            Delta::Call { .. } => {}
+            Delta::Again { why } => {
+                arrived.clear();
+                (self.on)(Event::Again { why });
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => None,
+            answer = self.agent.model.call(body.to_vec(), &mut on_delta) => Some(answer),
+        };
+        match answer {
+            Some(Ok(reply)) => Answer::Reply(Box::new(reply)),
+            Some(Err(error)) => Answer::Failed(error),
+            None => Answer::Stopped(arrived),
+        }
+    }
+
+    /// Runs the calls of a reply. Gives what each did, for people.
+    async fn run_tools(
+        &mut self,
+        chat: &mut Chat,
+        groups: &[Vec<ToolCall>],
+        run: &mut Run,
+    ) -> Result<Vec<String>, AgentError> {
+        let Some(context) = self.context.clone().or_else(|| self.context(chat)) else {
+            run.ran();
+            return Ok(Vec::new());
+        };
+        context.set_log(chat.view().log().into());
+        let batch = Batch {
+            toolset: &self.agent.tools,
+            offer: &self.offers.now,
+            context: &context,
+            cancel: self.cancel,
+            on: self.on,
+        };
+        let running = batch.run(chat, groups, &mut self.said);
+        let ran = Arc::clone(&context).scope(running).await?;
+        let lines = ran
+            .iter()
+            .map(|run| format!("{}: {}", run.tool, run.summary))
+            .collect();
+        for tool in ran {
+            self.result.ran(tool);
+        }
+        match self.cancel.is_cancelled() {
+            true => run.end(Ended::Cancelled),
+            false => run.ran(),
+        }
+        Ok(lines)
+    }
+
+    /// Writes the run into the transcript and the execution memory.
+    pub(crate) fn remember(&self, chat: &Chat, asked: &str) -> Result<(), AgentError> {
+        let now = clock::now();
+        let secrets = self.agent.tools.secrets();
+        let said = self.said.texts();
+        let line = |role: &str, text: &str| SaidLine {
+            v: 1,
+            ts: now.clone(),
+            chat_key: chat.key().as_str().to_owned(),
+            role: role.to_owned(),
+            text: text.to_owned(),
+            request_id: Some(self.result.run_id.clone()),
+            extra: Map::new(),
+        };
+        let mut lines = vec![line("user", asked)];
+        lines.extend(said.iter().map(|text| line("assistant", text)));
+        let run = Execution {
+            ts: now.clone(),
+            request_id: self.result.run_id.clone(),
+            user_preview: secrets.hide(asked),
+            output_preview: match said.last() {
+                Some(last) => last.clone(),
+                None => self.result.text.clone(),
+            },
+            tool_calls: self.result.tool_calls.iter().map(outcome).collect(),
+            ..Execution::default()
+        };
+        blocking(|| {
+            self.agent.stores.transcripts.append(chat.key(), &lines)?;
+            self.agent.stores.memories.append(chat.key(), run)
+        })?;
+        Ok(())
+    }
+}
+
+fn outcome(run: &ToolRun) -> ToolOutcome {
+    ToolOutcome {
+        tool: run.tool.clone(),
+        success: Some(run.success),
+        error: (!run.success).then(|| run.summary.clone()),
+    }
+}
+
+fn some(map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    (!map.is_empty()).then(|| map.clone())
+}
+
+/// The record of a request that got no answer.
+fn failed(record: &RequestRecord, outcome: &str, error: Option<&ModelError>) -> RequestRecord {
+    let mut record = record.clone();
+    record.extra.insert("outcome".to_owned(), json!(outcome));
+    if let Some(error) = error {
+        record
+            .extra
+            .insert("error".to_owned(), json!(error.to_string()));
+    }
+    record
+}
+
+/// Does what blocks, such as writing to a disk, without holding up others where that is possible.
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
