@@ -81,7 +81,9 @@ fn keys_at_the_prompt() {
     terminal.presses("C-c");
     terminal.sees("Ctrl-D or /quit leaves");
     terminal.sees_prompt();
-    terminal.types("never said").presses("C-c");
+    terminal.types("never said");
+    terminal.sees("never said");
+    terminal.presses("C-c");
     terminal.sees_prompt();
     for line in ["one\\", "two\\"] {
         terminal.types(line).presses("Enter");
