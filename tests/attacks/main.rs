@@ -1,8 +1,7 @@
 //! Hostile names, files and bytes, numbered as in the list of attacks. Those that need no `ctx` stand
-//! beside what they attack: 22 and 26 in `crates/contexture/tests`, 24, 25, 27 and 37 in
-//! `crates/contexture-tools/tests`, 29, 30 and 32 to 34 in `crates/contexture-tools/tests/shell`. Those
-//! against parts that are not there yet come with them; 12 (a template that yields a key) has no
-//! template to try.
+//! beside what they attack: 24, 25, 27 and 37 in `crates/contexture-tools/tests`, 29, 30 and 32 to 34 in
+//! its folder `shell`. Those against parts that are not there yet come with them; 12 (a template that
+//! yields a key) has no template to try.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +15,9 @@ mod a10_equal_keys;
 mod a13_links;
 mod a14_modes;
 mod a21_forged_roles;
+mod a22_hidden_characters;
 mod a23_terminal;
+mod a26_survivors;
 mod a28_templates;
 mod a31_trust;
 mod a35_approval;

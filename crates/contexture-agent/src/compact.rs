@@ -44,6 +44,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// apology says none.
 const SHARE: usize = 3;
 
+/// What stands over the user's own rules, as in a summary that is made without a model.
+const RULES: &str = "Constraints:";
+
 impl ModelCompactor {
     /// Summaries by this model, for a conversation with these settings.
     pub fn new(model: Arc<dyn Model>, settings: &Settings) -> Self {
@@ -232,7 +235,7 @@ fn completed(text: &str, span: &Span<'_>) -> Result<String, String> {
     let mut tail = String::new();
     let rules = constraints(&span.items);
     if !rules.is_empty() {
-        tail.push_str("\nConstraints:\n");
+        tail.push_str(&format!("\n{RULES}\n"));
         for rule in rules {
             tail.push_str(&format!("- {rule}\n"));
         }
@@ -245,6 +248,8 @@ fn completed(text: &str, span: &Span<'_>) -> Result<String, String> {
         .max_tokens
         .saturating_sub(span.tokenizer.count(tail) + 2);
     let mut kept = String::new();
+    // Only the user's own words may stand under that heading.
+    let text = text.replace(RULES, "Rules that were mentioned:");
     for line in text.lines() {
         let longer = format!("{kept}{line}\n");
         if span.tokenizer.count(&longer) > room {
