@@ -257,7 +257,7 @@ fn halves(text: &str) -> [&str; 2] {
 fn chat(pieces: &[Piece]) -> Vec<String> {
     let chunk = |delta: Value, reason: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
-        json!({"id": "c1", "object": "chat.completion.chunk", "model": "scripted-1", "choices": [choice]})
+        json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "scripted-1", "choices": [choice]})
     };
     let mut all = vec![chunk(json!({"role": "assistant", "content": ""}), None)];
     let mut calls = 0;
@@ -285,7 +285,7 @@ fn chat(pieces: &[Piece]) -> Vec<String> {
     let reason = if calls > 0 { "tool_calls" } else { "stop" };
     all.push(chunk(json!({}), Some(reason)));
     let usage = json!({"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107, "prompt_tokens_details": {"cached_tokens": 64}});
-    all.push(json!({"id": "c1", "model": "scripted-1", "choices": [], "usage": usage}));
+    all.push(json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "scripted-1", "choices": [], "usage": usage}));
     let mut lines: Vec<String> = all
         .iter()
         .map(|event| format!("data: {event}\n\n"))
@@ -296,7 +296,7 @@ fn chat(pieces: &[Piece]) -> Vec<String> {
 
 fn messages(pieces: &[Piece]) -> Vec<String> {
     let usage = json!({"input_tokens": 36, "cache_read_input_tokens": 64, "cache_creation_input_tokens": 0, "output_tokens": 1});
-    let message = json!({"id": "m1", "type": "message", "role": "assistant", "model": "scripted-1", "content": [], "usage": usage});
+    let message = json!({"id": "m1", "type": "message", "role": "assistant", "model": "scripted-1", "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage});
     let mut all = vec![
         json!({"type": "message_start", "message": message}),
         json!({"type": "ping"}),
@@ -349,38 +349,43 @@ fn messages(pieces: &[Piece]) -> Vec<String> {
 }
 
 fn responses(pieces: &[Piece]) -> Vec<String> {
-    let mut all = vec![
-        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress", "output": []}}),
-    ];
+    let response = |status: &str, output: &[Value], usage: Value| {
+        json!({
+            "id": "r1", "object": "response", "created_at": 1, "status": status, "model": "scripted-1", "output": output,
+            "parallel_tool_calls": true, "tool_choice": "auto", "tools": [], "usage": usage,
+        })
+    };
+    let begun = response("in_progress", &[], Value::Null);
+    let mut all = vec![json!({"type": "response.created", "response": begun})];
     let mut output = Vec::new();
     for (index, piece) in pieces.iter().enumerate() {
-        let (item, deltas) = match piece {
-            Piece::Text(text) => (
-                json!({"type": "message", "id": "i1", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}),
-                halves(text).map(|half| json!({"type": "response.output_text.delta", "delta": half})).to_vec(),
-            ),
-            Piece::Thinking(text) => (
-                json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": text}], "encrypted_content": "sealed"}),
-                halves(text).map(|half| json!({"type": "response.reasoning_summary_text.delta", "delta": half})).to_vec(),
-            ),
-            Piece::Call(id, name, arguments) => (
-                json!({"type": "function_call", "id": "fc_1", "call_id": id, "name": name, "arguments": arguments.to_string(), "status": "completed"}),
-                halves(&arguments.to_string()).map(|half| json!({"type": "response.function_call_arguments.delta", "delta": half})).to_vec(),
-            ),
-        };
-        all.push(
-            json!({"type": "response.output_item.added", "output_index": index, "item": item}),
-        );
-        all.extend(deltas.into_iter().map(|mut delta| {
-            delta["output_index"] = index.into();
-            delta
+        let (item, parts) = item(index, piece);
+        let mut new = item.clone();
+        for (field, empty) in [
+            ("status", json!("in_progress")),
+            ("content", json!([])),
+            ("summary", json!([])),
+            ("arguments", json!("")),
+        ] {
+            if new.get(field).is_some() {
+                new[field] = empty;
+            }
+        }
+        all.push(json!({"type": "response.output_item.added", "output_index": index, "item": new}));
+        all.extend(parts.into_iter().map(|mut part| {
+            part["output_index"] = index.into();
+            part["item_id"] = item["id"].clone();
+            part
         }));
         all.push(json!({"type": "response.output_item.done", "output_index": index, "item": item}));
         output.push(item);
     }
-    let usage = json!({"input_tokens": 100, "input_tokens_details": {"cached_tokens": 64}, "output_tokens": 7, "total_tokens": 107});
-    let response = json!({"id": "r1", "status": "completed", "model": "scripted-1", "output": output, "usage": usage});
+    let usage = json!({"input_tokens": 100, "input_tokens_details": {"cached_tokens": 64, "cache_write_tokens": 0}, "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 107});
+    let response = response("completed", &output, usage);
     all.push(json!({"type": "response.completed", "response": response}));
+    for (number, event) in all.iter_mut().enumerate() {
+        event["sequence_number"] = number.into();
+    }
     all.iter()
         .map(|event| {
             format!(
@@ -389,4 +394,71 @@ fn responses(pieces: &[Piece]) -> Vec<String> {
             )
         })
         .collect()
+}
+
+/// An item of a response, and the events that make it.
+fn item(index: usize, piece: &Piece) -> (Value, Vec<Value>) {
+    let number = index + 1;
+    match piece {
+        Piece::Text(text) => {
+            let part = |text| json!({"type": "output_text", "text": text, "annotations": []});
+            let event = |kind: &str, name: &str, value: Value| json!({"type": kind, "content_index": 0, name: value});
+            let mut parts = vec![event("response.content_part.added", "part", part(""))];
+            parts.extend(
+                halves(text).map(|half| event("response.output_text.delta", "delta", half.into())),
+            );
+            parts.push(event("response.output_text.done", "text", (*text).into()));
+            for part in &mut parts[1..] {
+                part["logprobs"] = json!([]);
+            }
+            parts.push(event("response.content_part.done", "part", part(text)));
+            (
+                json!({"type": "message", "id": format!("msg_{number}"), "role": "assistant", "status": "completed", "content": [part(text)]}),
+                parts,
+            )
+        }
+        Piece::Thinking(text) => {
+            let part = |text| json!({"type": "summary_text", "text": text});
+            let event = |kind: &str, name: &str, value: Value| json!({"type": kind, "summary_index": 0, name: value});
+            let mut parts = vec![event(
+                "response.reasoning_summary_part.added",
+                "part",
+                part(""),
+            )];
+            parts.extend(halves(text).map(|half| {
+                event(
+                    "response.reasoning_summary_text.delta",
+                    "delta",
+                    half.into(),
+                )
+            }));
+            parts.push(event(
+                "response.reasoning_summary_text.done",
+                "text",
+                (*text).into(),
+            ));
+            parts.push(event(
+                "response.reasoning_summary_part.done",
+                "part",
+                part(text),
+            ));
+            (
+                json!({"type": "reasoning", "id": format!("rs_{number}"), "summary": [part(text)], "encrypted_content": "sealed"}),
+                parts,
+            )
+        }
+        Piece::Call(id, name, arguments) => {
+            let arguments = arguments.to_string();
+            let mut parts = halves(&arguments)
+                .map(
+                    |half| json!({"type": "response.function_call_arguments.delta", "delta": half}),
+                )
+                .to_vec();
+            parts.push(json!({"type": "response.function_call_arguments.done", "name": name, "arguments": arguments}));
+            (
+                json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": id, "name": name, "arguments": arguments, "status": "completed"}),
+                parts,
+            )
+        }
+    }
 }

@@ -25,8 +25,12 @@ pub fn run_id() -> String {
     format!("run-{:x}-{hash:016x}", now.as_secs())
 }
 
+/// The longest call id that every provider takes.
+const LONGEST: usize = 40;
+
 /// Gives every call of a reply an id of its own. Some servers leave ids out or give one to all, and
-/// then a result could not say what it answers. A call that is there twice, id and all, is one call.
+/// then a result could not say what it answers; some give ids that another provider would refuse as
+/// too long. A call that is there twice, id and all, is one call.
 pub fn tell_apart(message: &mut Message, run_id: &str, step: usize) {
     let mut seen: Vec<(String, String, String)> = Vec::new();
     message.tool_calls.retain(|call| {
@@ -37,7 +41,8 @@ pub fn tell_apart(message: &mut Message, run_id: &str, step: usize) {
     });
     let mut taken: HashSet<String> = HashSet::new();
     for (i, call) in message.tool_calls.iter_mut().enumerate() {
-        if call.id.is_empty() || !taken.insert(call.id.clone()) {
+        let fits = (1..=LONGEST).contains(&call.id.len());
+        if !fits || !taken.insert(call.id.clone()) {
             let tail = run_id.rsplit('-').next().unwrap_or_default();
             call.id = format!("call_{tail}_{step}_{i}");
             taken.insert(call.id.clone());
@@ -64,9 +69,19 @@ mod tests {
             ToolCall::new("a", "read", r#"{"n":2}"#),
             ToolCall::new("", "read", "{}"),
             ToolCall::new("", "read", "{}"),
+            ToolCall::new("x".repeat(LONGEST + 1), "read", "{}"),
         ]);
         tell_apart(&mut message, "run-1-ff", 3);
         let ids: Vec<&str> = message.tool_calls.iter().map(|c| c.id.as_str()).collect();
-        assert_eq!(ids, ["a", "call_ff_3_1", "call_ff_3_2", "call_ff_3_3"]);
+        assert_eq!(
+            ids,
+            [
+                "a",
+                "call_ff_3_1",
+                "call_ff_3_2",
+                "call_ff_3_3",
+                "call_ff_3_4"
+            ]
+        );
     }
 }

@@ -14,9 +14,10 @@ use super::hidden;
 use super::item::{Item, Kind, Piece, Pricing, Rule, Shown, Source};
 use super::marks;
 use crate::entry::{Live, Payload};
+use crate::message::legal;
 use crate::prompt::{self, Stability, Template};
 use crate::text::unclosed;
-use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View};
+use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View, Wire};
 
 /// The items of a request, in order, grown one entry at a time.
 #[derive(Default)]
@@ -448,7 +449,7 @@ fn piece_of(
     let (piece, rule) = match pieces.get(&(live.position, variant)) {
         Some((piece, rule)) => (Arc::clone(piece), *rule),
         None => {
-            let repaired = repaired_calls(message, live.entry.id.as_str());
+            let repaired = repaired(message, live.entry.id.as_str(), pricing.wire);
             let sound = repaired.is_none();
             let whole = repaired.as_ref().unwrap_or(message);
             let revealed = pricing.revealed(whole);
@@ -486,6 +487,32 @@ fn left(hidden: usize, rule: Rule) -> usize {
         Rule::Masked | Rule::Redacted => 0,
         _ => hidden,
     }
+}
+
+/// The message as its form takes it; nothing when it is sound already.
+fn repaired(message: &Message, entry: &str, wire: Wire) -> Option<Message> {
+    let sound = repaired_calls(message, entry);
+    match wire {
+        Wire::OpenAi => named(sound.as_ref().unwrap_or(message)).or(sound),
+        // They see to names as they write.
+        Wire::Anthropic | Wire::Responses => sound,
+    }
+}
+
+/// The longest name of a tool in the chat form.
+const NAME_MAX: usize = 64;
+
+/// The message with calls of names that a tool can have: a model may call one by any name.
+fn named(message: &Message) -> Option<Message> {
+    let is_legal = |call: &ToolCall| legal(&call.name, NAME_MAX) == call.name;
+    if message.tool_calls.iter().all(is_legal) {
+        return None;
+    }
+    let mut named = message.clone();
+    for call in &mut named.tool_calls {
+        call.name = legal(&call.name, NAME_MAX);
+    }
+    Some(named)
 }
 
 /// The message with calls that every provider takes; nothing when they are sound already.

@@ -22,9 +22,11 @@ mod words;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub(crate) use names::legal;
 pub use part::Part;
 pub use role::Role;
 pub use tool_call::ToolCall;
+pub(crate) use words::words;
 
 /// The form in which a request goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

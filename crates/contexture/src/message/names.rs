@@ -108,7 +108,7 @@ impl ToolNames {
 }
 
 /// `name` with what the API does not take replaced, and no longer than `max`.
-pub(super) fn legal(name: &str, max: usize) -> String {
+pub(crate) fn legal(name: &str, max: usize) -> String {
     let legal: String = name
         .chars()
         .take(max)

@@ -1,11 +1,13 @@
 //! OpenAI's chat message: read without loss, written for the log and for the wire.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::words::words;
 use super::{Content, FAILED, Message, Part, Role, ToolCall};
 use crate::ContextError;
 use crate::json::{kind, object};
@@ -214,7 +216,7 @@ fn clip(text: &str) -> String {
 }
 
 /// Appends the message as it goes over the wire: without what is ours alone, and without thinking,
-/// for which the chat format has no place.
+/// for which the chat format has no place. Nor has it one for media of anybody but a user.
 pub fn write(message: &Message, out: &mut Vec<u8>) {
     write_form(message, Form::Wire, out);
 }
@@ -268,6 +270,18 @@ struct Written<'a> {
     form: Form,
 }
 
+impl Written<'_> {
+    /// Whether no content goes over the wire.
+    fn says_nothing(&self) -> bool {
+        let Message { role, content, .. } = self.message;
+        match content {
+            Content::Null => true,
+            Content::Text(_) => false,
+            Content::Parts(parts) => parts.iter().all(|part| sent(part, *role).is_none()),
+        }
+    }
+}
+
 impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Destructured, so that a new field forces a decision here.
@@ -285,9 +299,17 @@ impl Serialize for Written<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("role", role.as_str())?;
         match content {
+            _ if self.form == Form::Wire && self.says_nothing() => {
+                // Of an assistant the chat format takes null for nothing, but no empty list; of
+                // anybody else it takes neither.
+                let nothing = (*role != Role::Assistant).then_some("");
+                map.serialize_entry("content", &nothing)?;
+            }
             Content::Null => map.serialize_entry("content", &())?,
             Content::Text(text) => map.serialize_entry("content", text)?,
-            Content::Parts(parts) => map.serialize_entry("content", &Parts(parts, self.form))?,
+            Content::Parts(parts) => {
+                map.serialize_entry("content", &Parts(parts, *role, self.form))?;
+            }
         }
         if !tool_calls.is_empty() {
             map.serialize_entry("tool_calls", &Calls(tool_calls))?;
@@ -319,20 +341,36 @@ impl Serialize for Written<'_> {
     }
 }
 
-struct Parts<'a>(&'a [Part], Form);
+struct Parts<'a>(&'a [Part], Role, Form);
 
 impl Serialize for Parts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let sent = |part: &&Part| self.1 != Form::Wire || !part.is_thinking();
-        // The chat format takes null for nothing, but no empty list.
-        if self.1 == Form::Wire && self.0.iter().filter(sent).count() == 0 {
-            return serializer.serialize_unit();
-        }
+        let Self(parts, role, form) = self;
         let mut seq = serializer.serialize_seq(None)?;
-        for part in self.0.iter().filter(sent) {
-            seq.serialize_element(&PartForm(part))?;
+        for part in *parts {
+            match form {
+                Form::Log | Form::Shown => seq.serialize_element(&PartForm(part))?,
+                Form::Wire => {
+                    if let Some(part) = sent(part, *role) {
+                        seq.serialize_element(&PartForm(&part))?;
+                    }
+                }
+            }
         }
         seq.end()
+    }
+}
+
+/// The part as it goes over the wire, if it does: thinking has no place there. Only a user may show
+/// more than text, so of others the rest is said in words.
+fn sent(part: &Part, role: Role) -> Option<Cow<'_, Part>> {
+    let is_refusal = |map: &Map<String, Value>| map.get("type").is_some_and(|t| t == "refusal");
+    match part {
+        _ if part.is_thinking() => None,
+        Part::Text { .. } => Some(Cow::Borrowed(part)),
+        Part::Other(map) if role == Role::Assistant && is_refusal(map) => Some(Cow::Borrowed(part)),
+        _ if role == Role::User => Some(Cow::Borrowed(part)),
+        _ => words(part).map(|text| Cow::Owned(Part::text_part(text))),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn flat(message: &Message) -> Cow<'_, str> {
 }
 
 /// The part in words: its text, or what is left out; nothing where that is blank.
-pub(super) fn words(part: &Part) -> Option<Cow<'_, str>> {
+pub(crate) fn words(part: &Part) -> Option<Cow<'_, str>> {
     let words: Cow<'_, str> = match part {
         Part::Text { text, .. } => text.into(),
         Part::Image { image_url, .. } => match string(image_url, "url").and_then(Picture::at) {

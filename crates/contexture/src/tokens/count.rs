@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::Tokenizer;
+use crate::message::words;
 use crate::{Content, Message, Part};
 
 /// Every request costs this much before its first message.
@@ -57,6 +58,8 @@ fn media(tokenizer: &dyn Tokenizer, content: &Content) -> usize {
     let Content::Parts(parts) = content else {
         return 0;
     };
+    // What has no place in a message is sent in words, and words that meet others may cost more.
+    let in_words = |part: &Part| words(part).map_or(0, |text| FRAME + tokenizer.count(&text));
     parts
         .iter()
         .map(|part| match part {
@@ -65,9 +68,12 @@ fn media(tokenizer: &dyn Tokenizer, content: &Content) -> usize {
                 Some(detail) if detail == "low" => IMAGE_LOW,
                 _ => IMAGE,
             },
-            Part::File { file, .. } => self::file(tokenizer, file),
+            Part::File { file, .. } => self::file(tokenizer, file).max(in_words(part)),
             Part::Thinking { thinking, .. } => tokenizer.count(thinking),
-            Part::Other(whole) => tokenizer.count(&Value::Object(whole.clone()).to_string()),
+            Part::Other(whole) => {
+                let whole = Value::Object(whole.clone()).to_string();
+                tokenizer.count(&whole).max(in_words(part))
+            }
         })
         .sum()
 }

@@ -58,12 +58,11 @@ fn check_items(items: &[Value]) {
                 check_said(role, &item["content"]);
             }
             "reasoning" => {
-                keys(item, &["type", "summary", "encrypted_content"], &["id"]);
+                keys(item, &["type", "id", "summary", "encrypted_content"], &[]);
                 assert!(!blank(&item["encrypted_content"]));
-                if let Some(id) = item.get("id") {
-                    assert!(legal(id) && id.as_str().unwrap().starts_with("rs_"));
-                    assert!(thoughts.insert(id.as_str().unwrap()), "{id} again");
-                }
+                let id = &item["id"];
+                assert!(legal(id) && id.as_str().unwrap().starts_with("rs_"));
+                assert!(thoughts.insert(id.as_str().unwrap()), "{id} again");
                 for text in item["summary"].as_array().unwrap() {
                     keys(text, &["type", "text"], &[]);
                     assert_eq!(text["type"], "summary_text");

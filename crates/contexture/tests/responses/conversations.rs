@@ -217,7 +217,6 @@ fn thoughts_that_are_not_sent() {
     assistant: "two"
     reasoning(rs_2) [{"type":"summary_text","text":"hm"}] seal2
     assistant: "three"
-    reasoning() [{"type":"summary_text","text":"hm"}] seal2
     assistant: "three"
     "#);
 }

@@ -123,16 +123,18 @@ fn called(call: &ToolCall, call_id: String, name: String) -> Item<'_> {
     }
 }
 
-/// A thought that OpenAI can take back: one that it sealed. Its id goes with it once.
+/// A thought that OpenAI can take back: one that it sealed. The seal is for the thought's id, so it
+/// goes with that or not at all; and it goes once, for an id that stands twice is refused.
 fn thought<'a>(part: &'a Part, known: &BTreeSet<&str>) -> Option<Item<'a>> {
     let Part::Thinking { extra, .. } = part else {
         return None;
     };
+    let id = thought_id(part).filter(|id| !known.contains(id))?;
     let encrypted_content = string(extra, "encrypted_content")?;
     let summary = extra.get("summary").and_then(Value::as_array);
     let texts = summary.into_iter().flatten();
     Some(Item::Reasoning {
-        id: thought_id(part).filter(|id| !known.contains(id)),
+        id,
         summary: texts
             .filter_map(|text| text.get("text")?.as_str())
             .map(|text| Bit::SummaryText { text })

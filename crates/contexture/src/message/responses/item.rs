@@ -14,8 +14,7 @@ pub(super) enum Item<'a> {
         content: Words<'a>,
     },
     Reasoning {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<&'a str>,
+        id: &'a str,
         summary: Vec<Bit<'a>>,
         encrypted_content: &'a str,
     },

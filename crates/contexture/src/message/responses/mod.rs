@@ -4,8 +4,8 @@
 //! calls, results and sealed thoughts are items of one list, the system's messages among them. As
 //! in Anthropic's form, whatever comes in, what goes out is valid: every call has its result, ids
 //! and names are legal, no id stands twice, and a thought stands before what came of it. What has
-//! no place is named in the text, never dropped in silence; a thought without OpenAI's seal is the
-//! exception.
+//! no place is named in the text, never dropped in silence; a thought without OpenAI's id and seal is
+//! the exception.
 //!
 //! The items of a message follow from it and from what is before it, so a body only grows at its
 //! end. Almost always they follow from the message alone, and are written once.
