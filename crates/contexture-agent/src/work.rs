@@ -6,7 +6,7 @@ use contexture::entry::RequestRecord;
 use contexture::{Message, Payload, ToolCall, Turn};
 use contexture_model::{Delta, ModelError, Reply};
 use contexture_store::{Execution, Said as SaidLine, ToolOutcome};
-use contexture_tools::{Effect, Outcome, RunContext};
+use contexture_tools::{Effect, Outcome, RunContext, builtin};
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Prepared, Spoken};
@@ -65,8 +65,8 @@ impl<'a> Work<'a> {
                         run.end(Ended::Cancelled);
                         continue;
                     }
-                    let prepared = self.prepare(chat, first.take(), overflow)?;
-                    let (answer, usage) = self.call(chat, &prepared, &mut run).await?;
+                    let mut prepared = self.prepare(chat, first.take(), overflow)?;
+                    let (answer, usage) = self.call(chat, &mut prepared, &mut run).await?;
                     if !answer {
                         continue;
                     }
@@ -200,10 +200,10 @@ impl<'a> Work<'a> {
     async fn call(
         &mut self,
         chat: &mut Chat,
-        prepared: &Prepared,
+        prepared: &mut Prepared,
         run: &mut Run,
     ) -> Result<(bool, Option<Spent>), AgentError> {
-        let answer = self.answer(&prepared.body).await;
+        let answer = self.answer(std::mem::take(&mut prepared.body)).await;
         let record = &prepared.record;
         let at = prepared.at.as_ref();
         match answer {
@@ -274,7 +274,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    async fn answer(&self, body: &[u8]) -> Answer {
+    async fn answer(&self, body: Vec<u8>) -> Answer {
         let mut arrived = String::new();
         let mut on_delta = |delta: Delta| match delta {
             Delta::Text(text) => {
@@ -291,7 +291,7 @@ impl<'a> Work<'a> {
         let answer = tokio::select! {
             biased;
             () = self.cancel.cancelled() => None,
-            answer = self.agent.model.call(body.to_vec(), &mut on_delta) => Some(answer),
+            answer = self.agent.model.call(body, &mut on_delta) => Some(answer),
         };
         match answer {
             Some(Ok(reply)) => Answer::Reply(Box::new(reply)),
@@ -311,7 +311,10 @@ impl<'a> Work<'a> {
             run.ran();
             return Ok(Vec::new());
         };
-        context.set_log(chat.view().log().into());
+        let looks_back = |call: &ToolCall| call.name == builtin::LOOKS_BACK;
+        if groups.iter().flatten().any(looks_back) {
+            context.set_log(chat.view().log().into());
+        }
         let batch = Batch {
             toolset: &self.agent.tools,
             offer: &self.offers.now,

@@ -33,6 +33,10 @@ pub struct Stores {
     pub skills: Arc<Skills>,
 }
 
+/// The tool that reads the session's log. Whoever runs it gives the log to its run first
+/// ([`RunContext::set_log`](crate::RunContext::set_log)).
+pub const LOOKS_BACK: &str = "context_recall";
+
 /// The built-in tools, in a fixed order.
 pub fn tools(stores: Stores) -> Vec<Arc<dyn Tool>> {
     let stores = Arc::new(stores);
@@ -134,7 +138,7 @@ fn table() -> Vec<Row> {
             work: skills::load,
         },
         Row {
-            name: "context_recall",
+            name: LOOKS_BACK,
             category: "context",
             effect: Effect::Reads,
             description: "Read again what was summarised, masked or dropped from this conversation to save room. \

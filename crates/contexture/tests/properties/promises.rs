@@ -259,9 +259,15 @@ fn check_injections(view: &View, request: &Request) {
         let Some(shown) = shown.filter(|_| anchor < own) else {
             continue;
         };
-        let leads = log[..=anchor].iter().all(|e| {
-            !is_content(&e.payload)
-                || matches!(&e.payload, Payload::Message { message } if message.role.is_system())
+        let mut facts = 0;
+        let leads = log[..=anchor].iter().all(|e| match &e.payload {
+            Payload::Message { message } => message.role.is_system(),
+            // The first facts stand at the front, behind the stored system prompt.
+            Payload::RuntimeInit { .. } => {
+                facts += 1;
+                facts == 1
+            }
+            payload => !is_content(payload),
         });
         match &log[anchor].payload {
             Payload::Message { message } if message.role != Role::Tool && !leads => {}
