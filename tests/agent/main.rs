@@ -12,6 +12,7 @@ mod common;
 mod crash;
 #[path = "../common/model_server.rs"]
 mod model_server;
+mod real_model;
 mod run;
 mod scene;
 mod usage;
