@@ -23,7 +23,6 @@ def free_port() -> int:
 
 params = xllamacpp.CommonParams()
 params.model.path = weights()
-params.hostname = "127.0.0.1"
 params.port = free_port()
 params.n_ctx = 8192
 params.n_parallel = 1
