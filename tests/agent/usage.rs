@@ -86,3 +86,39 @@ fn the_step_limit_is_a_failure_that_says_how_to_go_on() {
     assert!(stderr.contains("--max-steps"), "{stderr}");
     assert_eq!(scene.server.seen().len(), 1);
 }
+
+#[test]
+fn a_build_can_have_its_summary_written_by_a_model() {
+    let text = "The user asked about harbours again and again; nothing moved, and nothing is open.";
+    let scene = Scene::new([says(text)]);
+    let config = serde_json::json!({"baseUrl": scene.server.url});
+    scene.project.write("contexture.json", config.to_string());
+    let mut messages = Vec::new();
+    for n in 0..40 {
+        let user = format!("Question {n}: what of the harbour, its cranes and its ships?");
+        let reply = format!("Answer {n}: they are as they were, and nothing moved.");
+        messages.push(serde_json::json!({"role": "user", "content": user}));
+        messages.push(serde_json::json!({"role": "assistant", "content": reply}));
+    }
+    messages.push(serde_json::json!({"role": "user", "content": "And now?"}));
+    let input = serde_json::Value::Array(messages).to_string();
+    let args = [
+        "build",
+        "--budget",
+        "1500",
+        "--compactor",
+        "model",
+        "--json",
+    ];
+    let build = |more: &[&str]| {
+        let all = [args.as_slice(), more].concat();
+        let run = scene.ctx(&all).env("CONTEXTURE_TRUST", "1");
+        run.input(input.clone())
+    };
+    build(&[]).failure(2, "needs a model");
+    let built = build(&["--model", "openai:gpt-4o"]).json();
+    let made = &built["compactionSummaryEntry"]["payload"];
+    assert_eq!(made["strategy"], "model", "{made}");
+    assert!(made["summary"].as_str().unwrap().contains("harbours"));
+    assert!(built["stats"]["inputTokens"].as_u64().unwrap() <= 1_500);
+}

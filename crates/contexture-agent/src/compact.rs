@@ -24,6 +24,8 @@ pub struct ModelCompactor {
     model: Arc<dyn Model>,
     settings: Settings,
     patience: Duration,
+    /// Where calls run; absent means where the build does.
+    runtime: Option<Handle>,
     state: Mutex<State>,
 }
 
@@ -63,6 +65,7 @@ impl ModelCompactor {
                 ..settings.clone()
             },
             patience: PATIENCE,
+            runtime: None,
             state: Mutex::default(),
         }
     }
@@ -70,6 +73,14 @@ impl ModelCompactor {
     /// Waits no longer than this.
     pub fn within(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// Calls run here: for a build outside of any runtime.
+    pub fn on(self, runtime: Handle) -> Self {
+        Self {
+            runtime: Some(runtime),
+            ..self
+        }
     }
 
     /// A run begins: from now on it stops when this is cancelled.
@@ -149,11 +160,7 @@ impl ModelCompactor {
 
     /// Sends it and waits, as the build does that asks.
     fn ask(&self, body: Vec<u8>) -> Result<(String, Option<Usage>), String> {
-        let handle =
-            Handle::try_current().map_err(|_| "there is no runtime to call the model in")?;
-        if handle.runtime_flavor() != RuntimeFlavor::MultiThread {
-            return Err("the runtime has one thread, and that one waits".to_owned());
-        }
+        let handle = self.handle()?;
         let cancel = self.state().cancel.clone();
         let mut quiet = |_| {};
         let called = self.model.call(body, &mut quiet);
@@ -174,6 +181,15 @@ impl ModelCompactor {
             Stop::Length => Err("the model wrote more than it may".to_owned()),
             Stop::Refused => Err("the provider withheld it".to_owned()),
             _ => Ok((reply.message.text().trim().to_owned(), reply.usage)),
+        }
+    }
+
+    fn handle(&self) -> Result<Handle, String> {
+        match (Handle::try_current(), &self.runtime) {
+            (Ok(here), _) if here.runtime_flavor() == RuntimeFlavor::MultiThread => Ok(here),
+            (Ok(_), _) => Err("the runtime has one thread, and that one waits".to_owned()),
+            (Err(_), Some(given)) => Ok(given.clone()),
+            (Err(_), None) => Err("there is no runtime to call the model in".to_owned()),
         }
     }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::build::{BuildInput, Compactor, Extract};
+use contexture::Settings;
+use contexture::build::BuildInput;
 use contexture::entry::RequestRecord;
 use contexture::tokens::{FileTokenizer, Tokenizer, for_model};
-use contexture::{ContextConfig, Settings};
 
+use crate::agent;
 use crate::args::{AgentOptions, CompactorName, Format, Limits, Model};
 use crate::config::{self, Config};
 use crate::error::CliError;
@@ -19,16 +20,16 @@ pub fn settings(
     format: Option<Format>,
     dir: Option<&Path>,
 ) -> Result<Settings, CliError> {
-    with_config(limits, input, format, config::load(dir)?.context)
+    with_config(limits, input, format, &config::load(dir)?)
 }
 
 fn with_config(
     limits: &Limits,
     input: &BuildInput,
     format: Option<Format>,
-    project: ContextConfig,
+    project: &Config,
 ) -> Result<Settings, CliError> {
-    let mut config = input.config_over(project)?;
+    let mut config = input.config_over(project.context)?;
     if let Some(budget) = limits.budget {
         config.max_input_tokens = budget;
     }
@@ -37,25 +38,25 @@ fn with_config(
     }
     config.max_history_messages = limits.max_messages.or(config.max_history_messages);
     config.max_bytes = limits.max_bytes.or(config.max_bytes);
-    let compactors: Vec<Arc<dyn Compactor>> = match limits.compactor {
-        CompactorName::None => Vec::new(),
-        CompactorName::Extract => vec![Arc::new(Extract)],
-        CompactorName::Model => {
-            return Err(CliError::Usage {
-                what: "there is no model to summarise with yet".to_owned(),
-                hint: "use --compactor extract".to_owned(),
-            });
-        }
-    };
     let model = limits.model.name.clone().or_else(|| input.model.clone());
-    Ok(Settings {
+    let spec = model.clone();
+    let mut settings = Settings {
         config,
         tokenizer: tokenizer(&limits.model, model.as_deref())?,
-        compactors,
         wire: format.and_then(Format::wire).unwrap_or_default(),
         model: model.map(|name| bare(&name).to_owned()),
         params: input.params.clone(),
-    })
+        ..Settings::default()
+    };
+    match limits.compactor {
+        CompactorName::None => settings.compactors.clear(),
+        CompactorName::Extract => {}
+        CompactorName::Model => {
+            let made = agent::compactor(spec.as_deref(), project, &settings)?;
+            settings.compactors.insert(0, made);
+        }
+    }
+    Ok(settings)
 }
 
 /// The settings for a stored session: what a flag says beats what its last request was made with,
@@ -72,7 +73,7 @@ pub fn of_session(
             .unwrap_or_default(),
         ..BuildInput::default()
     };
-    let mut settings = with_config(limits, &input, None, config.context)?;
+    let mut settings = with_config(limits, &input, None, config)?;
     settings.wire = last.and_then(|record| record.wire).unwrap_or_default();
     Ok(settings)
 }

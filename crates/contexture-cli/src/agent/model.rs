@@ -1,6 +1,12 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use contexture::Settings;
+use contexture::build::Compactor;
+use contexture_agent::ModelCompactor;
 
 use contexture_model::{Client, Endpoint, Model, Patience, Provider};
+use serde_json::json;
+use tokio::runtime::Runtime;
 
 use crate::args::AgentOptions;
 use crate::config::{Chosen, Config};
@@ -51,4 +57,42 @@ pub fn of_spec(spec: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>, Cli
     let endpoint = Endpoint::parse(spec, base_url).map_err(wrong)?;
     let client = Client::new(endpoint, Patience::default()).map_err(wrong)?;
     Ok(Arc::new(client))
+}
+
+/// Summaries by the model of this spec, for a command that calls it for nothing else.
+pub fn compactor(
+    spec: Option<&str>,
+    config: &Config,
+    settings: &Settings,
+) -> Result<Arc<dyn Compactor>, CliError> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    let Some(spec) = spec else {
+        return Err(CliError::Usage {
+            what: "--compactor model needs a model".to_owned(),
+            hint: "name it: --model anthropic:NAME, ollama:NAME, …".to_owned(),
+        });
+    };
+    let base_url = config
+        .agent
+        .base_url
+        .as_ref()
+        .map(|chosen| chosen.value.as_str());
+    let model = of_spec(spec, base_url)?;
+    let mut params = settings.params.clone();
+    params.insert("stream".to_owned(), json!(true));
+    let settings = Settings {
+        wire: model.api().wire(),
+        model: Some(model.name().to_owned()),
+        params,
+        ..settings.clone()
+    };
+    let runtime = match RUNTIME.get() {
+        Some(runtime) => runtime,
+        None => {
+            let made = crate::command::runtime()?;
+            RUNTIME.get_or_init(|| made)
+        }
+    };
+    let made = ModelCompactor::new(model, &settings).on(runtime.handle().clone());
+    Ok(Arc::new(made))
 }

@@ -35,7 +35,7 @@ pub use doctor::doctor;
 pub use inspect::inspect;
 pub use mcp::{options as mcp_options, servers as mcp};
 pub use replay::replay;
-pub use run::run;
+pub use run::{run, runtime};
 pub use sessions::{import, sessions};
 pub use skills::skills;
 pub use tokens::tokens;
