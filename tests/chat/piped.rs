@@ -85,3 +85,43 @@ fn as_json_each_step_is_a_line() {
     assert_eq!(lines[0], json!({"type": "assistant", "text": "Yes."}));
     assert_eq!(lines.last().unwrap()["type"], "done");
 }
+
+// needs: mcp-servers
+#[test]
+fn a_prompt_of_a_server_is_said_as_the_users_own() {
+    let usual = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/counterparts");
+    let folder = std::env::var_os("CONTEXTURE_COUNTERPARTS").map_or(usual, Into::into);
+    if !folder.join("stamp").is_file() {
+        println!("skipped: the MCP servers are not installed; ./test does that");
+        return;
+    }
+    let script = folder.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let project = Project::new();
+    let server = json!({"command": "node", "args": [script.canonicalize().unwrap(), "stdio"]});
+    let config = json!({"mcpServers": {"every": server}});
+    project.write("contexture.json", config.to_string());
+    let model = ModelServer::start([says("An answer.")]);
+    let run = |lines: &str| {
+        let chat = chat(&project, &model, &[]).env("CONTEXTURE_TRUST", "1");
+        chat.input(lines).ends(0)
+    };
+    let (listed, _) = run("/prompt\n");
+    let simple = listed
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .find(|words| {
+            words
+                .first()
+                .is_some_and(|name| name.starts_with("every:simple"))
+        });
+    let name = simple.expect("a prompt without arguments")[0].to_owned();
+    let (said, _) = run(&format!("/prompt {name}\n"));
+    assert_eq!(said, "An answer.\n");
+    let sent = model.seen()[0].json();
+    let last = sent["messages"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(last["role"], "user");
+    assert!(
+        !last["content"].as_str().unwrap().starts_with('/'),
+        "{last}"
+    );
+}

@@ -4,6 +4,7 @@ mod change;
 mod editor;
 mod lines;
 mod look;
+mod prompts;
 mod room;
 mod slash;
 
@@ -22,10 +23,12 @@ use crate::error::{self, CliError};
 use crate::view::{Screen, plural, safe};
 
 /// What to do after a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Flow {
     Go,
     Leave,
+    /// Say this, as the user.
+    Say(String),
 }
 
 /// The longest line of standard input, in bytes.
@@ -63,8 +66,8 @@ fn at_terminal(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(),
             Typed::End => break,
         };
         match runtime.block_on(heard(room, &line)) {
-            Ok(Flow::Go) => {}
             Ok(Flow::Leave) => break,
+            Ok(_) => {}
             Err(CliError::Pipe) => return Err(CliError::Pipe),
             Err(error) => {
                 let (what, hint) = error::words(&error);
@@ -107,11 +110,15 @@ async fn heard(room: &mut Room, line: &str) -> Result<Flow, CliError> {
     if line.trim().is_empty() {
         return Ok(Flow::Go);
     }
-    if let Some((name, rest)) = slash::read(line) {
-        return slash::run(room, name, rest);
+    let mut line = line.trim().to_owned();
+    if let Some((name, rest)) = slash::read(&line) {
+        match slash::run(room, name, rest)? {
+            Flow::Say(text) => line = text,
+            other => return Ok(other),
+        }
     }
     let paint = room.paint();
-    let said = match room.turn(line.trim()).await?.ended {
+    let said = match room.turn(&line).await?.ended {
         Ended::Answered => return Ok(Flow::Go),
         Ended::Cancelled => paint.dim("stopped; what arrived is kept, /undo takes it back"),
         Ended::MaxSteps => paint.fg(

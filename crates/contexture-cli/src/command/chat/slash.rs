@@ -3,7 +3,7 @@
 use contexture::text::nearest;
 
 use super::room::Room;
-use super::{Flow, change, look};
+use super::{Flow, change, look, prompts};
 use crate::error::CliError;
 use crate::view::safe;
 
@@ -104,6 +104,13 @@ pub static TABLE: &[Slash] = &[
         look::skills,
         "list the skills, or load one"
     ),
+    Slash {
+        name: "prompt",
+        arguments: "[NAME key=value…]",
+        help: "list the prompts of MCP servers, or say one",
+        takes: Takes::Nothing,
+        run: prompts::prompt,
+    },
     row!("compact", "", Nothing, change::compact, "make room now"),
     row!(
         "sessions",
