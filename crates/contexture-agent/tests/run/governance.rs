@@ -149,8 +149,13 @@ fn pinned_rules_are_verbatim_in_every_request_and_receipts_tell_of_the_others() 
 
 #[test]
 fn rules_that_nobody_pinned_survive_summaries_in_the_users_words() {
-    let summary = "The user set rules. Work went on: files were looked at, results were long.";
-    for compactor in [Summaries::Extracted, Summaries::ByModel] {
+    // It names what was spoken of, and none of the rules.
+    let summary =
+        "The user spoke of db-prod-7, compute_ledger, NOTICE.txt and CUST-4471. Work went on.";
+    for (compactor, strategy) in [
+        (Summaries::Extracted, "extract"),
+        (Summaries::ByModel, "model"),
+    ] {
         let (bench, _) = stated(MODELS[0], compactor, worker(says(summary)));
         for step in 1..=8 {
             bench
@@ -159,6 +164,7 @@ fn rules_that_nobody_pinned_survive_summaries_in_the_users_words() {
         }
         let all = compactions(&bench);
         assert!(all.len() >= 2, "{all:?}");
+        assert!(all.iter().all(|made| made == strategy), "{all:?}");
         let seen = bench.server.seen();
         let last = seen
             .iter()
