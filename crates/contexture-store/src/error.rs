@@ -81,6 +81,12 @@ pub enum StoreError {
         /// What was forked from it.
         forks: Vec<String>,
     },
+    /// The stream was put in another's place, or removed, while it was read.
+    #[error("{stream} was replaced or removed while it was read")]
+    Replaced {
+        /// Which stream.
+        stream: Stream,
+    },
     /// Something stands in the data folder that we did not put there, such as a link.
     #[error("{place}: {what}")]
     NotOurs {
@@ -141,6 +147,7 @@ impl StoreError {
             Self::Exists { .. } => "Exists",
             Self::NoEntry { .. } => "NoEntry",
             Self::Forked { .. } => "Forked",
+            Self::Replaced { .. } => "Replaced",
             Self::NotOurs { .. } => "NotOurs",
             Self::Io { .. } => "Io",
             Self::Database { .. } => "Database",
@@ -165,6 +172,7 @@ impl StoreError {
                 "`ctx sessions show` lists the entries; the beginning of an id will do".to_owned()
             }
             Self::Forked { .. } => "remove the forks first".to_owned(),
+            Self::Replaced { .. } => "read it again".to_owned(),
             Self::NotOurs { .. } => {
                 "links are not followed: move it away, then try again".to_owned()
             }

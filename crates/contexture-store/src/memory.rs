@@ -115,7 +115,11 @@ impl Memories {
         // A run stands for itself, wherever the memory ends by now.
         let record = derived(None, &run)?;
         let last = self.log.append(&stream, Expected::Any, &[record])?;
-        let kept = self.records(&stream)?;
+        let kept = match self.records(&stream) {
+            // Somebody made room while we looked.
+            Err(StoreError::Replaced { .. }) => return Ok(()),
+            kept => kept?,
+        };
         let newer = |(record, run): &(Record, Option<Execution>)| run.is_none() && is_newer(record);
         if kept.len() <= self.window || kept.iter().any(newer) {
             return Ok(());
@@ -148,7 +152,12 @@ impl Memories {
             lines: Vec::new(),
             skipped: 0,
         };
-        for (_, run) in self.records(&stream)? {
+        let records = match self.records(&stream) {
+            // Once more: what it was replaced by is there now.
+            Err(StoreError::Replaced { .. }) => self.records(&stream)?,
+            records => records?,
+        };
+        for (_, run) in records {
             match run {
                 Some(run) => out.lines.push(run),
                 None => out.skipped += 1,

@@ -106,9 +106,8 @@ impl<'l> Pages<'l> {
         })?;
         let Some((last, records)) = read else {
             self.at = self.end;
-            return Err(StoreError::Database {
-                what: format!("{} was replaced or removed while it was read", self.stream),
-                hint: "read it again".to_owned(),
+            return Err(StoreError::Replaced {
+                stream: self.stream.clone(),
             });
         };
         self.at = last;
