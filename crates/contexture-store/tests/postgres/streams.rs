@@ -136,7 +136,7 @@ fn replaced_while_read(url: &str) {
     let rest: Vec<Result<Record, StoreError>> = reader.collect();
     assert!(matches!(
         rest.last(),
-        Some(Err(StoreError::Database { .. }))
+        Some(Err(StoreError::Replaced { .. }))
     ));
     assert!(rest[..rest.len() - 1].iter().all(Result::is_ok));
 }
