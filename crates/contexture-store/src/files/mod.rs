@@ -206,7 +206,9 @@ impl FileLog {
             Some(writer) if !writer.is_stale() => writer.durable(),
             _ => {
                 let settled = file.length().and_then(|len| settle(file.as_ref(), len));
-                settled.map_err(|error| self.failed(&path, error))?.end
+                settled
+                    .map_err(|error| self.unread(stream, &path, error))?
+                    .end
             }
         };
         Ok(Some((file, end)))
@@ -256,6 +258,16 @@ impl FileLog {
             }
         }
         Ok(out)
+    }
+
+    /// Why a file that was opened could not be read: one without a name was replaced since.
+    fn unread(&self, stream: &Stream, path: &str, error: io::Error) -> StoreError {
+        match error.kind() {
+            io::ErrorKind::NotFound => StoreError::Replaced {
+                stream: stream.clone(),
+            },
+            _ => self.failed(path, error),
+        }
     }
 
     fn failed(&self, path: &str, error: io::Error) -> StoreError {
@@ -314,7 +326,12 @@ impl Log for FileLog {
     }
 
     fn read(&self, stream: &Stream, from: From<'_>) -> Result<Records<'_>, StoreError> {
-        let Some((file, end)) = self.open_to_read(stream)? else {
+        let opened = match self.open_to_read(stream) {
+            // Once more: what it was replaced by is there now.
+            Err(StoreError::Replaced { .. }) => self.open_to_read(stream)?,
+            opened => opened?,
+        };
+        let Some((file, end)) = opened else {
             return match from {
                 From::Start => Ok(Box::new(std::iter::empty())),
                 From::After(id) => Err(no_entry(stream, id)),
@@ -355,7 +372,12 @@ impl Log for FileLog {
             Err(error) => Err(self.failed(&path, error)),
             Ok(file) => {
                 let settled = file.length().and_then(|len| settle(file.as_ref(), len));
-                Ok(settled.map_err(|error| self.failed(&path, error))?.tail)
+                let settled = settled.map_err(|error| self.unread(stream, &path, error));
+                match settled {
+                    // What it was replaced by is there now.
+                    Err(StoreError::Replaced { .. }) => self.tail(stream),
+                    settled => Ok(settled?.tail),
+                }
             }
         }
     }
