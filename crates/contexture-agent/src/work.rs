@@ -57,7 +57,6 @@ impl<'a> Work<'a> {
     pub(crate) async fn go(&mut self, chat: &mut Chat, user: Message) -> Result<Ended, AgentError> {
         let mut run = Run::new(self.agent.options.limits);
         let mut first = Some(user);
-        let mut tools: Vec<String> = Vec::new();
         loop {
             match run.next().clone() {
                 Next::Call { overflow } => {
@@ -66,17 +65,22 @@ impl<'a> Work<'a> {
                         continue;
                     }
                     let mut prepared = self.prepare(chat, first.take(), overflow)?;
-                    let (answer, usage) = self.call(chat, &mut prepared, &mut run).await?;
+                    let called = self.call(chat, &mut prepared, &mut run).await;
+                    // Behind the request's own record: nothing may stand between that and what the
+                    // request was made from.
+                    self.count_summaries(chat)?;
+                    let (answer, usage) = called?;
                     if !answer {
                         continue;
                     }
                     self.result.steps = run.steps();
-                    if let Next::Tools(groups) = run.next().clone() {
-                        tools = self.run_tools(chat, &groups, &mut run).await?;
-                    }
+                    let tools = match run.next().clone() {
+                        Next::Tools(groups) => self.run_tools(chat, &groups, &mut run).await?,
+                        Next::Call { .. } | Next::Done(_) => Vec::new(),
+                    };
                     (self.on)(Event::StepFinish {
                         step: run.steps(),
-                        tools: std::mem::take(&mut tools),
+                        tools,
                         input_tokens: prepared.record.input_tokens,
                         digest: prepared.record.digest,
                         usage,
@@ -127,11 +131,13 @@ impl<'a> Work<'a> {
                 (messages > history.most).then_some(history.keep)
             });
         }
-        let prepared = blocking(|| chat.prepare(&turn));
-        self.count_summaries(chat)?;
-        let mut prepared = prepared?;
-        // Their records stand behind what the request was made from, and change nothing in it.
-        prepared.at = chat.view().tail().cloned();
+        let prepared = match blocking(|| chat.prepare(&turn)) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                self.count_summaries(chat)?;
+                return Err(error);
+            }
+        };
         for event in &prepared.events {
             (self.on)(event.clone());
         }
@@ -174,7 +180,8 @@ impl<'a> Work<'a> {
 
     /// What tools of this run may add to the conversation.
     fn context(&self, chat: &mut Chat) -> Option<Arc<RunContext>> {
-        let user = chat.last_user()?;
+        // Somebody may take the user's message back in the middle of a run: its tools still run.
+        let user = chat.last_user().or_else(|| chat.view().tail().cloned())?;
         let tell = self.said.teller();
         let known: Vec<String> = chat
             .view()
