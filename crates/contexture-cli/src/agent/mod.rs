@@ -88,7 +88,7 @@ pub async fn ready(
         trusted: config.trust()? == State::Trusted,
         skills: &skills,
         tokenizer: settings.tokenizer.as_ref(),
-        skills_tokens: SKILLS_TOKENS,
+        skills_tokens: system::SKILLS_TOKENS,
     });
     notices.extend(
         said.into_iter()
@@ -183,9 +183,6 @@ fn shell(config: &Config) -> Result<Shell, ShellError> {
         ..ShellOptions::new(&config.root)
     })
 }
-
-/// The most tokens of the overview of skills.
-const SKILLS_TOKENS: usize = 2_000;
 
 /// How requests are built for this model, and what writes their summaries.
 pub fn settings_for(
