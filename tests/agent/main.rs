@@ -9,6 +9,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod config;
 mod crash;
 #[path = "../common/model_server.rs"]
 mod model_server;
