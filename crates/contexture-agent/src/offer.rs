@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contexture::View;
 use contexture::entry::DeferredTool;
 use contexture::tokens::{Tokenizer, count};
-use contexture_tools::deferred::{Deferral, ToolSearch};
+use contexture_tools::deferred::{Deferral, Plan, ToolSearch};
 use contexture_tools::{Offer, Tool, ToolSpec, Toolset};
 
 /// The tools of a run, step by step.
@@ -54,7 +54,12 @@ impl Offers {
             Some(spec.wire_name())
         }));
         let cost = |spec: &ToolSpec| count::tool(tokenizer, &spec.to_value());
-        let plan = Deferral::default().plan(specs, cost, budget);
+        // Who may not search would not find what is left out.
+        let search: Arc<dyn Tool> = Arc::new(self.search.clone());
+        let plan = match tools.allows(&search) {
+            true => Deferral::default().plan(specs, cost, budget),
+            false => Plan::default(),
+        };
         let hidden: Vec<_> = plan
             .deferred
             .iter()
@@ -79,10 +84,7 @@ impl Offers {
         let names: HashSet<String> = hidden.iter().map(|(tool, _)| tool.name.clone()).collect();
         self.now = match names.is_empty() {
             true => all,
-            false => {
-                let search: Arc<dyn Tool> = Arc::new(self.search.clone());
-                all.deferring(names, search)
-            }
+            false => all.deferring(names, search),
         };
         true
     }

@@ -161,6 +161,11 @@ impl Toolset {
         Ok((Arc::clone(tool), arguments))
     }
 
+    /// Whether the policy lets this tool be offered.
+    pub fn allows(&self, tool: &Arc<dyn Tool>) -> bool {
+        self.verdict(tool).is_allowed()
+    }
+
     fn verdict(&self, tool: &Arc<dyn Tool>) -> Verdict {
         let spec = tool.spec();
         self.policy.allows(&spec.name, Some(&spec.category))
@@ -223,4 +228,58 @@ fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     }
     serde_json::from_str(text)
         .map_err(|error| format!("The arguments are no JSON object: {error}. Send one object."))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::approval::Standing;
+    use crate::{Calling, ToolSpec};
+
+    struct Look(ToolSpec);
+
+    impl Tool for Look {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn call<'a>(&'a self, _: &'a Map<String, Value>) -> Calling<'a> {
+            Box::pin(async { Outcome::done("seen") })
+        }
+    }
+
+    fn toolset(policy: ToolPolicy) -> Toolset {
+        let spec = ToolSpec {
+            name: "look".into(),
+            description: "looks".into(),
+            parameters: json!({"type": "object"}),
+            category: "test".into(),
+            effect: Effect::Reads,
+        };
+        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Look(spec))];
+        Toolset::new(
+            policy,
+            Approvals::new(Standing::default()),
+            Secrets::default(),
+        )
+        .with(Arc::new(tools))
+    }
+
+    #[tokio::test]
+    async fn what_was_offered_under_other_rules_is_judged_again_at_the_call() {
+        let free = toolset(ToolPolicy::default());
+        let strict = toolset(ToolPolicy {
+            denied_categories: Some(vec!["test".into()]),
+            ..ToolPolicy::default()
+        });
+        let call = ToolCall::new("c", "look", "{}");
+        assert!(strict.offer().tools().is_empty());
+        assert!(!free.call(&free.offer(), &call).await.failed);
+        let refused = strict.call(&free.offer(), &call).await;
+        assert!(refused.failed);
+        assert!(refused.summary.contains("deniedCategories"), "{refused:?}");
+    }
 }
