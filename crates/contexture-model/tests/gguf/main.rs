@@ -12,6 +12,7 @@ mod keys;
 mod models;
 mod numbers;
 mod real;
+mod seeds;
 mod tensors;
 mod writer;
 
