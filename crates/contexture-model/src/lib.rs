@@ -12,6 +12,7 @@
 mod client;
 mod endpoint;
 mod error;
+pub mod gguf;
 mod mask;
 pub mod read;
 mod reply;
