@@ -190,7 +190,7 @@ pub fn settings_for(
     config: &Config,
     model: &Arc<dyn Model>,
 ) -> Result<(Settings, Option<Arc<ModelCompactor>>), CliError> {
-    let mut settings = settings::for_agent(options, config, model.name())?;
+    let mut settings = settings::for_agent(options, config, model.as_ref())?;
     settings.wire = model.api().wire();
     settings.params.insert("stream".to_owned(), json!(true));
     if settings.wire == Wire::OpenAi {
