@@ -12,13 +12,17 @@ use tempfile::TempDir;
 
 struct Scene {
     folder: TempDir,
+    small: bool,
 }
 
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("root/a/b")).unwrap();
-        Self { folder }
+        Self {
+            folder,
+            small: false,
+        }
     }
 
     fn root(&self) -> PathBuf {
@@ -42,6 +46,7 @@ impl Scene {
             skills,
             tokenizer: &Bpe::O200k,
             skills_tokens: system::SKILLS_TOKENS,
+            small: self.small,
         })
     }
 }

@@ -1,4 +1,11 @@
 //! The engine in this process, with the real small model: beside llama.cpp's own server, and alone.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
 #![cfg(feature = "local")]
 
 mod answers;
