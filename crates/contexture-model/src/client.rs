@@ -51,11 +51,8 @@ const MOST: usize = 64 << 20;
 impl Client {
     /// A client for this model.
     pub fn new(endpoint: Endpoint, patience: Patience) -> Result<Self, ModelError> {
-        // One for the whole process; that it was set before is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder()
+        let http = builder()
             .connect_timeout(patience.connect)
-            .user_agent(concat!("contexture/", env!("CARGO_PKG_VERSION")))
             // A key goes to the address that was given, and to no other.
             .redirect(Policy::none())
             .build()
@@ -188,14 +185,9 @@ impl Client {
                 what: error.to_string(),
             };
         }
-        // The innermost reason says most: "connection refused", "certificate expired".
-        let mut inner: &dyn std::error::Error = error;
-        while let Some(source) = inner.source() {
-            inner = source;
-        }
         ModelError::Unreachable {
             place: self.endpoint.base_url.clone(),
-            what: inner.to_string(),
+            what: innermost(error),
         }
     }
 
@@ -224,6 +216,22 @@ impl Model for Client {
     ) -> Called<'a> {
         Box::pin(self.answer(body, on_delta))
     }
+}
+
+/// What every client of ours begins with.
+pub(crate) fn builder() -> reqwest::ClientBuilder {
+    // One for the whole process; that it was set before is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().user_agent(concat!("contexture/", env!("CARGO_PKG_VERSION")))
+}
+
+/// The innermost reason says most: "connection refused", "certificate expired".
+pub(crate) fn innermost(error: &reqwest::Error) -> String {
+    let mut inner: &dyn std::error::Error = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string()
 }
 
 async fn within<T>(patience: Duration, work: impl Future<Output = T>) -> Result<T, ModelError> {

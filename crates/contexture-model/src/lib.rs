@@ -1,7 +1,8 @@
 //! Model clients: the exact bytes that a build made go out, a message comes back.
 //!
 //! **Lives here:** the addresses of providers and their keys, HTTP and event streams, replies in the
-//! three forms that providers speak, errors as types, and how often to try again.
+//! three forms that providers speak, errors as types, and how often to try again; the model files of
+//! this machine and how they come there ([`weights`]).
 //!
 //! **Never lives here:** anything that makes or changes a request's body: its digest is in the log.
 //! And nothing that runs a tool, so trying again never runs one twice.
@@ -19,6 +20,7 @@ mod mask;
 pub mod read;
 mod reply;
 mod sse;
+pub mod weights;
 
 use std::future::Future;
 use std::pin::Pin;
