@@ -115,7 +115,10 @@ pub fn for_agent(
 const REPLY: usize = 8_192;
 
 /// The tokenizer for a model, or the one that a file holds.
-pub fn tokenizer(options: &args::Model, model: Option<&str>) -> Result<Arc<dyn Tokenizer>, CliError> {
+pub fn tokenizer(
+    options: &args::Model,
+    model: Option<&str>,
+) -> Result<Arc<dyn Tokenizer>, CliError> {
     let Some(path) = &options.tokenizer else {
         return Ok(models::tokenizer(model).unwrap_or_else(|| for_model(model)));
     };

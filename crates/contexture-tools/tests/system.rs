@@ -222,3 +222,21 @@ fn the_default_rules_are_short() {
     let tokens = Bpe::O200k.count(text(&sections, "default"));
     assert!((50..=260).contains(&tokens), "{tokens}");
 }
+
+#[test]
+fn a_small_model_is_told_little() {
+    let mut scene = Scene::new();
+    scene.small = true;
+    let folder = scene.root().join(".agents/skills/pdf");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("SKILL.md"),
+        "---\nname: pdf\ndescription: d\n---\n",
+    )
+    .unwrap();
+    let skills = Skills::discover(&Places::default().and_project(scene.root()));
+    let (sections, _) = scene.with(".", true, &skills);
+    assert_eq!(names(&sections), ["default"]);
+    let tokens = Bpe::O200k.count(text(&sections, "default"));
+    assert!((10..=80).contains(&tokens), "{tokens}");
+}

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use contexture_model::Model;
+#[cfg(feature = "local")]
+use contexture_model::local::{LocalError, LocalModel, LocalOptions};
 
 use crate::error::CliError;
 
@@ -22,7 +24,6 @@ pub async fn fetched(name: &str) -> Result<(), CliError> {
 /// The model of this name, ready to answer. `spec` is what requests call it.
 #[cfg(feature = "local")]
 pub fn open(spec: &str, name: &str) -> Result<Arc<dyn Model>, CliError> {
-    use contexture_model::local::{LocalModel, LocalOptions};
     let weights = crate::models::shelf()?.get(name)?;
     let Some(weights) = weights else {
         return Err(CliError::Usage {
@@ -30,8 +31,17 @@ pub fn open(spec: &str, name: &str) -> Result<Arc<dyn Model>, CliError> {
             hint: format!("`ctx model list` says which there are; {OTHERS}"),
         });
     };
-    let model = LocalModel::open(spec, &weights.path, LocalOptions::default())?;
+    let model = LocalModel::open(spec, &weights.path, LocalOptions::default()).map_err(wrong)?;
     Ok(Arc::new(model))
+}
+
+#[cfg(feature = "local")]
+pub fn wrong(error: LocalError) -> CliError {
+    let (what, hint) = (error.to_string(), error.hint());
+    match error {
+        LocalError::Memory { .. } => CliError::Unfinished { what, hint },
+        _ => CliError::BadModel { what, hint },
+    }
 }
 
 #[cfg(not(feature = "local"))]
