@@ -65,6 +65,9 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<std::ffi::OsString>,
     },
+    /// Loads a model's file and has it say a word
+    #[command(name = "__try-model", hide = true)]
+    TryModel { file: PathBuf },
     /// The same as `sessions import`
     #[command(hide = true)]
     Import(Import),

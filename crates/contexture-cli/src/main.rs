@@ -31,6 +31,15 @@ fn main() -> ExitCode {
     if let Command::Supervise { args } = &args.command {
         return contexture_tools::supervise::run(args);
     }
+    if let Command::TryModel { file } = &args.command {
+        return match agent::local::try_here(file) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(what) => {
+                eprintln!("{what}");
+                ExitCode::from(3)
+            }
+        };
+    }
     let json = args.json;
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,8 +68,8 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Model(what) => command::model(&what, json),
         Command::Trust(options) => command::trust(&options, json, dir.as_deref()),
         Command::Mcp(what) => command::mcp(&what, json, dir.as_deref()),
-        // Handled before: its exit code is that of another program.
-        Command::Supervise { .. } => Ok(()),
+        // Handled before: their exit code is that of another program.
+        Command::Supervise { .. } | Command::TryModel { .. } => Ok(()),
         Command::Config {
             command: args::ConfigCommand::Schema,
         } => command::schema(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use contexture::tokens::Tokenizer;
 use contexture_model::weights::{self, KNOWN, Known, PipSettings, Shelf, Weights};
 
+use crate::agent::local;
 use crate::error::CliError;
 use crate::user;
 use crate::view::Bar;
@@ -71,16 +72,6 @@ pub async fn fetch(name: &str, quiet: bool) -> Result<Weights, CliError> {
 }
 
 /// What counts as a model of this machine does, where `model` names one that is here.
-#[cfg(feature = "local")]
 pub fn tokenizer(model: Option<&str>) -> Option<Arc<dyn Tokenizer>> {
-    let spec = model?;
-    let name = spec.strip_prefix(crate::agent::LOCAL)?;
-    let weights = shelf().ok()?.get(name).ok()??;
-    let vocabulary = contexture_model::local::Vocabulary::open(spec, &weights.path).ok()?;
-    Some(Arc::new(vocabulary))
-}
-
-#[cfg(not(feature = "local"))]
-pub fn tokenizer(_: Option<&str>) -> Option<Arc<dyn Tokenizer>> {
-    None
+    local::tokenizer(model?)
 }

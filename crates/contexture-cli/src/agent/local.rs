@@ -1,42 +1,59 @@
 //! Models on this machine, in this process.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use contexture_model::Model;
-#[cfg(feature = "local")]
-use contexture_model::local::{LocalError, LocalModel, LocalOptions};
+use contexture::tokens::Tokenizer;
+use contexture_model::gguf::Header;
+use contexture_model::local::{LocalError, LocalModel, LocalOptions, Vocabulary};
+use contexture_model::{Model, weights};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
+use crate::config::LocalConfig;
 use crate::error::CliError;
+use crate::models;
 
 /// The other ways to an answer, for whoever has no model here.
 pub const OTHERS: &str = "or name another: --model ollama:NAME, openai:NAME, anthropic:NAME";
 
 /// Sees to it that the model of this name is here, where it can be pulled.
-#[cfg(feature = "local")]
 pub async fn fetched(name: &str) -> Result<(), CliError> {
-    let here = crate::models::shelf()?.get(name)?.is_some();
-    if !here && contexture_model::weights::known(name).is_some() {
-        crate::models::fetch(name, false).await?;
+    let here = models::shelf()?.get(name)?.is_some();
+    if !here && weights::known(name).is_some() {
+        models::fetch(name, false).await?;
     }
     Ok(())
 }
 
 /// The model of this name, ready to answer. `spec` is what requests call it.
-#[cfg(feature = "local")]
-pub fn open(spec: &str, name: &str) -> Result<Arc<dyn Model>, CliError> {
-    let weights = crate::models::shelf()?.get(name)?;
+pub fn open(spec: &str, name: &str, limits: LocalConfig) -> Result<Arc<dyn Model>, CliError> {
+    let weights = models::shelf()?.get(name)?;
     let Some(weights) = weights else {
         return Err(CliError::Usage {
             what: format!("there is no model `{name}` on this machine"),
             hint: format!("`ctx model list` says which there are; {OTHERS}"),
         });
     };
-    let model = LocalModel::open(spec, &weights.path, LocalOptions::default()).map_err(wrong)?;
+    let options = LocalOptions {
+        threads: limits.threads,
+        window: limits.window,
+        ..LocalOptions::default()
+    };
+    let model = LocalModel::open(spec, &weights.path, options).map_err(wrong)?;
     Ok(Arc::new(model))
 }
 
-#[cfg(feature = "local")]
-pub fn wrong(error: LocalError) -> CliError {
+/// What counts as this model does, where it is here.
+pub fn tokenizer(spec: &str) -> Option<Arc<dyn Tokenizer>> {
+    let name = spec.strip_prefix(super::LOCAL)?;
+    let weights = models::shelf().ok()?.get(name).ok()??;
+    let vocabulary = Vocabulary::open(spec, &weights.path).ok()?;
+    Some(Arc::new(vocabulary))
+}
+
+fn wrong(error: LocalError) -> CliError {
     let (what, hint) = (error.to_string(), error.hint());
     match error {
         LocalError::Memory { .. } => CliError::Unfinished { what, hint },
@@ -44,17 +61,71 @@ pub fn wrong(error: LocalError) -> CliError {
     }
 }
 
-#[cfg(not(feature = "local"))]
-pub async fn fetched(_: &str) -> Result<(), CliError> {
-    std::future::ready(Ok(())).await
+/// Loads a file and has it say a word, in a process of its own: what a file can do to the engine, it
+/// does to that one.
+pub fn tried(path: &Path) -> Result<(), CliError> {
+    // What is wrong with most files is found without the engine, and said better.
+    Header::of_file(path).map_err(|error| wrong(error.into()))?;
+    let failed = |what: String| CliError::BadModel {
+        what: format!("{}: {what}", path.display()),
+        hint: "take another file of this model; the engine cannot work with this one".to_owned(),
+    };
+    let us = std::env::current_exe()?;
+    let mut child = Command::new(us)
+        .arg("__try-model")
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let began = Instant::now();
+    while child.try_wait()?.is_none() {
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(failed(format!(
+                "nothing came of it in {} s",
+                PATIENCE.as_secs()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output()?;
+    match output.status.code() {
+        Some(0) => Ok(()),
+        Some(_) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(failed(said.trim().to_owned()))
+        }
+        None => Err(failed(format!("the engine ends on it ({})", output.status))),
+    }
 }
 
-#[cfg(not(feature = "local"))]
-pub fn open(spec: &str, _: &str) -> Result<Arc<dyn Model>, CliError> {
-    Err(CliError::Usage {
-        what: format!("`{spec}`: this ctx was built without the engine for local models"),
-        hint: format!(
-            "build it with the feature `local` (on by default; it needs cmake and libclang), {OTHERS}"
-        ),
-    })
+/// The other side of [`tried`].
+pub fn try_here(path: &Path) -> Result<(), String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let header = Header::of_file(path).map_err(|e| said(&e))?;
+    // The file is mapped and may be read once more; beside that, what any model of the size takes.
+    let most = header
+        .weight_bytes()
+        .saturating_mul(3)
+        .saturating_add(6 << 30);
+    let limit = Rlimit {
+        current: Some(most),
+        maximum: Some(most),
+    };
+    setrlimit(Resource::As, limit).map_err(|e| said(&e))?;
+    let options = LocalOptions {
+        window: Some(512),
+        threads: Some(1),
+        ..LocalOptions::default()
+    };
+    let model = LocalModel::open("tried", path, options).map_err(|e| said(&e))?;
+    let body = br#"{"messages":[{"role":"user","content":"Hi"}],"max_tokens":1}"#;
+    let runtime = crate::command::runtime().map_err(|e| said(&e))?;
+    let answered = runtime.block_on(model.call(body.to_vec(), &mut |_| {}));
+    answered.map(drop).map_err(|e| said(&e))
 }
+
+/// How long a file may take to say a word.
+const PATIENCE: Duration = Duration::from_secs(300);

@@ -2,7 +2,8 @@
 
 mod approve;
 mod interrupt;
-mod local;
+#[cfg_attr(not(feature = "local"), path = "no_local.rs")]
+pub mod local;
 mod model;
 
 use std::path::Path;

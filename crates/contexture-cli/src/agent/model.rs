@@ -26,7 +26,7 @@ pub async fn model(options: &AgentOptions, config: &Config) -> Result<Arc<dyn Mo
     if let Some(name) = spec.strip_prefix(LOCAL) {
         local::fetched(name).await?;
     }
-    of_spec(&spec, base_url.as_deref())
+    of_spec(&spec, base_url.as_deref(), config)
 }
 
 /// Its spec, and its address where that is not its provider's own.
@@ -48,9 +48,13 @@ pub fn provider(spec: &str) -> Provider {
 }
 
 /// The model of a spec such as `anthropic:NAME`.
-pub fn of_spec(spec: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>, CliError> {
+pub fn of_spec(
+    spec: &str,
+    base_url: Option<&str>,
+    config: &Config,
+) -> Result<Arc<dyn Model>, CliError> {
     if let Some(name) = spec.strip_prefix(LOCAL) {
-        return local::open(spec, name);
+        return local::open(spec, name, config.agent.local);
     }
     let wrong = |error: contexture_model::ModelError| CliError::Usage {
         what: error.to_string(),
@@ -79,7 +83,7 @@ pub fn compactor(
         .base_url
         .as_ref()
         .map(|chosen| chosen.value.as_str());
-    let model = of_spec(spec, base_url)?;
+    let model = of_spec(spec, base_url, config)?;
     let mut params = settings.params.clone();
     params.insert("stream".to_owned(), json!(true));
     let settings = Settings {

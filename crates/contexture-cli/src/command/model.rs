@@ -4,6 +4,7 @@ use indicatif::DecimalBytes;
 use serde_json::{Value, json};
 
 use super::{print, print_json, runtime};
+use crate::agent::local;
 use crate::args::Models;
 use crate::error::CliError;
 use crate::models::{self, DEFAULT};
@@ -20,6 +21,7 @@ pub fn model(what: &Models, json: bool) -> Result<(), CliError> {
                 true => Taken::Replace,
                 false => Taken::Refuse,
             };
+            local::tried(file)?;
             let mut bar = Bar::new(name, json);
             let added = shelf.add(name, file, taken, &mut |progress| bar.show(&progress));
             bar.end();

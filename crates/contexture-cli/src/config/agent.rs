@@ -24,11 +24,24 @@ pub struct AgentConfig {
     pub shell: ShellConfig,
     /// Whether skills are looked for.
     pub skills: bool,
+    /// How much of the machine a model in this process may take.
+    pub local: LocalConfig,
     pub max_steps: usize,
     pub max_injected_messages: usize,
     pub max_chat_messages: usize,
     pub keep_chat_messages: usize,
     pub memory_window: usize,
+}
+
+/// How much of the machine a model in this process may take.
+#[derive(Debug, Default, Clone, Copy)]
+#[cfg_attr(
+    not(feature = "local"),
+    allow(dead_code, reason = "there is no such model")
+)]
+pub struct LocalConfig {
+    pub threads: Option<usize>,
+    pub window: Option<usize>,
 }
 
 /// What shell commands may do.
@@ -55,12 +68,11 @@ pub enum Sandbox {
 
 impl AgentConfig {
     pub(super) fn read(layers: &Layers<'_>, root: &Path) -> Result<Self, ContextError> {
-        let number = |path: &str, usual: usize| {
+        let given = |path: &str| {
             let chosen = layers.get(path).and_then(|chosen| chosen.value.as_u64());
-            chosen.map_or(usual, |number| {
-                usize::try_from(number).unwrap_or(usize::MAX)
-            })
+            chosen.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
+        let number = |path: &str, usual: usize| given(path).unwrap_or(usual);
         let switch = |path: &str, usual: bool| {
             let chosen = layers.get(path).and_then(|chosen| chosen.value.as_bool());
             chosen.unwrap_or(usual)
@@ -88,6 +100,10 @@ impl AgentConfig {
                 allow: texts("shell.allow"),
             },
             skills: switch("skills.enabled", true),
+            local: LocalConfig {
+                threads: given("local.threads"),
+                window: given("local.window"),
+            },
             max_steps: number("agent.maxSteps", 30),
             max_injected_messages: number("agent.maxInjectedMessages", 120),
             max_chat_messages: number("context.chatHistory.inMemoryMaxMessages", 60),

@@ -114,6 +114,18 @@ pub(super) fn keys() -> Vec<Key> {
             "The most messages that tools may inject in a run.",
         ),
         free(
+            "local.threads",
+            Integer,
+            Value::Null,
+            "Threads of a model on this machine; one for each core that is free unless given.",
+        ),
+        free(
+            "local.window",
+            Integer,
+            Value::Null,
+            "The most tokens that a model on this machine reads; what it was trained for unless given.",
+        ),
+        free(
             "store.url",
             Text,
             Value::Null,

@@ -13,7 +13,7 @@ use contexture::{ContextConfig, ContextError, json};
 use contexture_store::Durability;
 use serde_json::{Map, Value};
 
-pub use agent::AgentConfig;
+pub use agent::{AgentConfig, LocalConfig};
 
 pub use agent::Sandbox;
 pub use keys::schema;

@@ -39,14 +39,17 @@ pub(super) struct Taste {
     pub temperature: f32,
     pub top_p: f32,
     pub seed: u32,
+    /// What has been said lately is less likely to be said again; 1 changes nothing.
+    pub repeats: f32,
 }
 
-/// What the makers of small models recommend; a fixed seed, so that equal requests have equal
-/// answers.
+/// What the makers of small models recommend; a fixed seed, so that equal requests have equal answers;
+/// and something against going round in circles, unless the request says how it wants to be answered.
 const TASTE: Taste = Taste {
     temperature: 0.2,
     top_p: 0.9,
     seed: 0,
+    repeats: 1.1,
 };
 
 #[derive(Deserialize)]
@@ -95,6 +98,10 @@ impl Ask {
                 top_p: number(body.top_p, 1.0, TASTE.top_p),
                 #[expect(clippy::cast_possible_truncation, reason = "a seed is any number")]
                 seed: body.seed.map_or(TASTE.seed, |seed| seed as u32),
+                repeats: match body.temperature {
+                    Some(_) => 1.0,
+                    None => TASTE.repeats,
+                },
             },
             max_tokens: body.max_completion_tokens.or(body.max_tokens),
             stop: stop.into_iter().filter(|stop| !stop.is_empty()).collect(),

@@ -36,7 +36,10 @@ const SEQUENCES: usize = 8;
 
 /// The longest answer where the request does not say: a small model that has lost its way goes round
 /// in circles.
-const REPLY: usize = 1_024;
+const REPLY: usize = 768;
+
+/// How many tokens count as lately.
+const LATELY: i32 = 128;
 
 /// llama.cpp, which is set up once for the process.
 pub(super) fn backend() -> Result<&'static LlamaBackend, LocalError> {
@@ -267,13 +270,24 @@ impl<'m> Worker<'m> {
             self.align(&mut growing, &said, news)?;
             call = Some(Vec::new());
         }
-        let mut sampler = sampler(ask.taste);
+        let mut free = sampler(ask.taste, self.model.n_vocab());
+        // A schema repeats itself: quotes, commas, names.
+        let mut held = sampler(
+            Taste {
+                repeats: 1.0,
+                ..ask.taste
+            },
+            self.model.n_vocab(),
+        );
         let mut made = 0;
         let stop = loop {
             if made >= most {
                 break Stop::Length;
             }
-            let token = self.choose(growing.at, &mut sampler, constraint.as_mut())?;
+            let token = match &mut constraint {
+                Some(constraint) => self.choose(growing.at, &mut held, Some(constraint))?,
+                None => self.choose(growing.at, &mut free, None)?,
+            };
             made += 1;
             let ended = self.model.vocab().is_eog(token);
             let bytes = self.model.vocab().token_to_piece(token, native, None);
@@ -518,16 +532,29 @@ impl<'m> Worker<'m> {
     }
 }
 
-fn sampler(taste: Taste) -> LlamaSampler {
-    if taste.temperature <= 0.0 {
-        return LlamaSampler::greedy();
+fn sampler(taste: Taste, vocabulary: i32) -> LlamaSampler {
+    let mut all = Vec::new();
+    #[expect(clippy::float_cmp, reason = "a constant that changes nothing")]
+    if taste.repeats != 1.0 {
+        all.push(LlamaSampler::penalties(
+            vocabulary,
+            LATELY,
+            taste.repeats,
+            0.0,
+            0.0,
+        ));
     }
-    LlamaSampler::chain_simple([
-        LlamaSampler::top_k(40),
-        LlamaSampler::top_p(taste.top_p, 1),
-        LlamaSampler::temp(taste.temperature),
-        LlamaSampler::dist(taste.seed),
-    ])
+    if taste.temperature <= 0.0 {
+        all.push(LlamaSampler::greedy());
+    } else {
+        all.extend([
+            LlamaSampler::top_k(40),
+            LlamaSampler::top_p(taste.top_p, 1),
+            LlamaSampler::temp(taste.temperature),
+            LlamaSampler::dist(taste.seed),
+        ]);
+    }
+    LlamaSampler::chain_simple(all)
 }
 
 /// What it cost, as llama.cpp's own server says it.

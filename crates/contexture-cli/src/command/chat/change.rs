@@ -191,7 +191,7 @@ pub fn model(room: &mut Room, rest: &str) -> Result<(), CliError> {
     // An address is that of a provider: another one has its own.
     let same = agent::provider(old) == agent::provider(rest);
     let base_url = base_url.clone().filter(|_| same);
-    let model = agent::of_spec(rest, base_url.as_deref())?;
+    let model = agent::of_spec(rest, base_url.as_deref(), &room.config)?;
     let (settings, compactor) = agent::settings_for(&room.options, &room.config, &model)?;
     room.chat.refresh()?;
     room.chat.reset(settings)?;
