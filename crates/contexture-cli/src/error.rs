@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use contexture::ContextError;
 use contexture_agent::AgentError;
+use contexture_model::weights::WeightsError;
 use contexture_store::StoreError;
 use serde_json::json;
 
@@ -49,6 +50,9 @@ pub enum CliError {
     /// An agent could not go on.
     #[error("{0}")]
     Agent(AgentError),
+    /// A model's file is not there, or cannot be.
+    #[error("{0}")]
+    Weights(#[from] WeightsError),
     /// Whoever reads our output went away.
     #[error("the reader went away")]
     Pipe,
@@ -76,6 +80,11 @@ impl CliError {
                 StoreError::NotOurs { .. } | StoreError::Forked { .. } => 5,
                 _ => 1,
             },
+            Self::Weights(error) => match error {
+                WeightsError::Taken { .. } | WeightsError::Missing { .. } => 2,
+                WeightsError::BadName { .. } | WeightsError::NoModel { .. } => 3,
+                _ => 1,
+            },
             Self::NotAllowed { .. } => 5,
             Self::Unhealthy { .. } | Self::Unfinished { .. } | Self::Agent(_) => 1,
             Self::Usage { .. } => 2,
@@ -93,6 +102,7 @@ impl CliError {
             Self::Unhealthy { .. } => "Unhealthy",
             Self::Unfinished { .. } => "Unfinished",
             Self::Agent(_) => "Model",
+            Self::Weights(error) => error.code(),
             Self::Pipe => "Pipe",
         }
     }
@@ -111,6 +121,7 @@ impl CliError {
             | Self::Unfinished { hint, .. }
             | Self::Unhealthy { hint, .. } => hint.clone(),
             Self::Agent(error) => error.hint(),
+            Self::Weights(error) => error.hint(),
         }
     }
 }

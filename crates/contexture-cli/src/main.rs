@@ -8,6 +8,7 @@ mod command;
 mod config;
 mod error;
 mod input;
+mod models;
 mod settings;
 mod skills;
 mod store;
@@ -55,6 +56,7 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Doctor(options) => command::doctor(&options, json, dir.as_deref()),
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
         Command::Skills(what) => command::skills(&what, json, dir.as_deref()),
+        Command::Model(what) => command::model(&what, json),
         Command::Trust(options) => command::trust(&options, json, dir.as_deref()),
         Command::Mcp(what) => command::mcp(&what, json, dir.as_deref()),
         // Handled before: its exit code is that of another program.

@@ -12,6 +12,15 @@ pub fn configs() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
 }
 
+/// The folder of model files: `$CONTEXTURE_MODELS`, which may be wrong, else `$XDG_CACHE_HOME/contexture/models`, else
+/// `~/.cache/contexture/models`.
+pub fn models() -> Option<PathBuf> {
+    let own = std::env::var_os("CONTEXTURE_MODELS").filter(|own| !own.is_empty());
+    let caches = || absolute("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")));
+    own.map(PathBuf::from)
+        .or_else(|| Some(caches()?.join("contexture/models")))
+}
+
 /// The user's home.
 pub fn home() -> Option<PathBuf> {
     absolute("HOME")

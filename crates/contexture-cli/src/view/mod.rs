@@ -1,5 +1,6 @@
 //! What people look at.
 
+mod bar;
 mod diff;
 mod keys;
 mod meter;
@@ -11,6 +12,7 @@ mod session;
 mod steps;
 mod tool_line;
 
+pub use bar::Bar;
 pub use diff::diff;
 pub use keys::Asked;
 pub use paint::{Paint, clip, width};

@@ -1,7 +1,7 @@
 //! A file over the network, which may go away in the middle: what has come is kept, and the rest is
 //! asked for.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -102,30 +102,25 @@ async fn once(
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<(), WeightsError> {
     let ours = |error| WeightsError::io(part, error);
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(part)
-        .map_err(ours)?;
-    let mut done = file.metadata().map_err(ours)?.len();
+    let mut done = length(part);
     if done > link.bytes.unwrap_or(most) {
-        done = begin_anew(&file).map_err(ours)?;
+        discard(part);
+        done = 0;
     }
-    if link.bytes == Some(done) {
+    if done > 0 && link.bytes == Some(done) {
         return Ok(());
     }
     let (mut response, from) = web.get(&link.address, &wanted(part, done)).await?;
     let total = match answered(&response, done) {
         Answered::Whole(total) => {
-            done = begin_anew(&file).map_err(ours)?;
+            discard(part);
+            done = 0;
             total
         }
         Answered::Rest(total) => total,
         Answered::NothingLeft => return Ok(()),
         Answered::Nonsense => {
-            begin_anew(&file).map_err(ours)?;
+            discard(part);
             return Err(WeightsError::Cut {
                 place: from.place(),
             });
@@ -144,12 +139,14 @@ async fn once(
         return Err(too_long(&from));
     }
     remember(part, &response).map_err(ours)?;
+    let mut options = OpenOptions::new();
+    let file = options.append(true).create(true).mode(0o600).open(part);
+    let mut file = file.map_err(ours)?;
     progress(Progress::Fetching { done, total });
     while let Some(chunk) = web.next(&from, &mut response).await? {
         let chunk = chunk.as_ref();
         done += chunk.len() as u64;
         if done > total.unwrap_or(most) {
-            begin_anew(&file).map_err(ours)?;
             return Err(too_long(&from));
         }
         // A few KiB into the system's own memory: not worth another thread.
@@ -227,11 +224,6 @@ fn forget(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn begin_anew(file: &File) -> io::Result<u64> {
-    file.set_len(0)?;
-    Ok(0)
 }
 
 fn length(path: &Path) -> u64 {

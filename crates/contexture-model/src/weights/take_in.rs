@@ -37,7 +37,7 @@ pub(super) fn take_in(
         return Ok(sha256);
     }
     let mut on = |done| {
-        progress(Progress::Writing { done, total });
+        progress(Progress::Copying { done, total });
         true
     };
     let mut copy = new_file(new).map_err(ours)?;

@@ -127,12 +127,7 @@ impl Web {
             builder = builder.tls_certs_merge(certificates(path)?);
         }
         if let Some(proxy) = &pip.proxy {
-            // The error would repeat the address, with its password.
-            let proxy = Proxy::all(proxy).map_err(|_| WeightsError::Setting {
-                key: "proxy",
-                what: "it is no address of a proxy that speaks HTTP".to_owned(),
-            })?;
-            builder = builder.proxy(proxy);
+            builder = builder.proxy(through(proxy)?);
         }
         let http = builder.build().map_err(|error| WeightsError::Setting {
             key: "cert",
@@ -208,6 +203,20 @@ impl Web {
             after: self.patience,
         })
     }
+}
+
+/// A proxy by its address, which may lack its beginning. The words never repeat it: it may hold a password.
+fn through(address: &str) -> Result<Proxy, WeightsError> {
+    let address = match address.contains("://") {
+        true => address.to_owned(),
+        false => format!("http://{address}"),
+    };
+    let known = address.starts_with("http://") || address.starts_with("https://");
+    let proxy = Proxy::all(&address).ok().filter(|_| known);
+    proxy.ok_or_else(|| WeightsError::Setting {
+        key: "proxy",
+        what: "it is no address of a proxy that speaks HTTP".to_owned(),
+    })
 }
 
 fn certificates(path: &std::path::Path) -> Result<Vec<Certificate>, WeightsError> {

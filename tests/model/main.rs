@@ -1,0 +1,23 @@
+//! Model files: the shelf, and pulling one from an index that does as it is told, also badly.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
+
+mod command;
+#[path = "../common/mod.rs"]
+mod common;
+mod hostile;
+mod index_server;
+mod kill;
+mod machine;
+mod pull;
+mod real;
+mod resume;
+mod scene;
+mod shelf;
+mod terminal;
+mod tls;
