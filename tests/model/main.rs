@@ -10,6 +10,7 @@
 mod command;
 #[path = "../common/mod.rs"]
 mod common;
+mod full_disk;
 mod hostile;
 mod index_server;
 mod kill;
