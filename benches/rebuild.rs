@@ -12,7 +12,7 @@
 
 use contexture::build::BuildInput;
 use contexture::entry::RequestRecord;
-use contexture::tokens::{Bpe, count};
+use contexture::tokens::{Bpe, Tokenizer};
 use contexture::{ContextConfig, Entry, Message, Payload, Session, Settings, Turn, Wire};
 use contexture_benches::{Bar, Times, asked, long, note, row, shown, turns};
 
@@ -58,11 +58,7 @@ fn measure(messages: &[Message], budget: usize, wire: Wire) {
     let mut buffer = Vec::new();
     let (mut bytes, mut compactions) = (0, 0);
     for new in turns(messages, many) {
-        tokenising.time(|| {
-            new.iter()
-                .map(|m| count::message(&Bpe::O200k, m))
-                .sum::<usize>()
-        });
+        tokenising.time(|| new.iter().map(|m| Bpe::O200k.message(m)).sum::<usize>());
         let (built_bytes, compacted) = turn.time(|| take(&mut session, new));
         bytes = built_bytes;
         compactions += usize::from(compacted);

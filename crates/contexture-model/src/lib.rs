@@ -13,6 +13,9 @@
 mod client;
 mod endpoint;
 mod error;
+pub mod gguf;
+#[cfg(feature = "local")]
+pub mod local;
 mod mask;
 pub mod read;
 mod reply;
@@ -21,6 +24,9 @@ pub mod weights;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+
+use contexture::tokens::Tokenizer;
 
 pub use client::{Client, Patience};
 pub use endpoint::{Api, Endpoint, Provider};
@@ -35,6 +41,21 @@ pub trait Model: Send + Sync {
 
     /// The form of the requests that it takes.
     fn api(&self) -> Api;
+
+    /// What counts as the model does, where that is known better than by its name.
+    fn tokenizer(&self) -> Option<Arc<dyn Tokenizer>> {
+        None
+    }
+
+    /// The most tokens of a request and its answer, where the model says so.
+    fn window(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether it is so small that it is told little: it reads slowly, and long instructions confuse it.
+    fn is_small(&self) -> bool {
+        false
+    }
 
     /// Sends a request's body, byte for byte, and gives what the model said. What arrives on the way
     /// is shown to `on_delta`. Dropping the future ends the call.

@@ -41,6 +41,8 @@ templates! {
     Skill = "skill",
     /// The overview of skills: `lines`, `left`.
     Skills = "skills",
+    /// How a small model works. Takes no values.
+    Small = "small",
 }
 
 impl Template {

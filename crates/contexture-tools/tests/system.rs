@@ -12,13 +12,17 @@ use tempfile::TempDir;
 
 struct Scene {
     folder: TempDir,
+    small: bool,
 }
 
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("root/a/b")).unwrap();
-        Self { folder }
+        Self {
+            folder,
+            small: false,
+        }
     }
 
     fn root(&self) -> PathBuf {
@@ -42,6 +46,7 @@ impl Scene {
             skills,
             tokenizer: &Bpe::O200k,
             skills_tokens: system::SKILLS_TOKENS,
+            small: self.small,
         })
     }
 }
@@ -216,4 +221,22 @@ fn the_default_rules_are_short() {
     let (sections, _) = Scene::new().sections(".", true);
     let tokens = Bpe::O200k.count(text(&sections, "default"));
     assert!((50..=260).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn a_small_model_is_told_little() {
+    let mut scene = Scene::new();
+    scene.small = true;
+    let folder = scene.root().join(".agents/skills/pdf");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("SKILL.md"),
+        "---\nname: pdf\ndescription: d\n---\n",
+    )
+    .unwrap();
+    let skills = Skills::discover(&Places::default().and_project(scene.root()));
+    let (sections, _) = scene.with(".", true, &skills);
+    assert_eq!(names(&sections), ["default"]);
+    let tokens = Bpe::O200k.count(text(&sections, "default"));
+    assert!((10..=80).contains(&tokens), "{tokens}");
 }

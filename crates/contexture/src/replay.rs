@@ -25,7 +25,7 @@ pub struct Step {
     pub input_tokens: usize,
     /// Its messages.
     pub message_count: usize,
-    /// The tokens that it and the request before it begin with.
+    /// The tokens that it and the request before it begin with, as in its receipt.
     pub shared_prefix_tokens: usize,
     /// Messages of the history that are not in it.
     pub dropped_messages_count: usize,
@@ -46,6 +46,21 @@ pub fn replay(
     input: BuildInput,
     mut visit: impl FnMut(&Step, &Built<'_>) -> Result<(), ContextError>,
 ) -> Result<Session, ContextError> {
+    let mut requests = 0;
+    relive(settings, input, |entry_id, built| {
+        visit(&Step::of(requests, entry_id, built), built)?;
+        requests += 1;
+        Ok(())
+    })
+}
+
+/// The same, with the entry that each request led to: its numbers cost something, and not everybody
+/// asks.
+fn relive(
+    settings: Settings,
+    input: BuildInput,
+    mut visit: impl FnMut(&EntryId, &Built<'_>) -> Result<(), ContextError>,
+) -> Result<Session, ContextError> {
     let mut session = Session::new(settings)?;
     let mut turn = Turn {
         sections: input.turn.sections,
@@ -53,7 +68,6 @@ pub fn replay(
         ..Turn::default()
     };
     turn.runtime_init = input.turn.runtime_init;
-    let mut requests = 0;
     let mut last_role = None;
     let mut entries = undecided(input.session_entries);
     for message in input.turn.messages {
@@ -72,9 +86,7 @@ pub fn replay(
         let asks = follows && matches!(last_role, Some(Role::User | Role::Tool));
         if role == Some(Role::Assistant) && asks {
             let built = session.build(std::mem::take(&mut turn))?;
-            let step = Step::of(requests, &entry.id, &built);
-            visit(&step, &built)?;
-            requests += 1;
+            visit(&entry.id, &built)?;
             session.append([record(&session)])?;
         }
         last_role = role.or(last_role);
@@ -94,7 +106,7 @@ pub fn recorded(settings: Settings, entries: Vec<Entry>) -> Result<View, Context
         session_entries: entries,
         ..BuildInput::default()
     };
-    Ok(replay(settings, input, |_, _| Ok(()))?.into_view())
+    Ok(relive(settings, input, |_, _| Ok(()))?.into_view())
 }
 
 /// Makes every recorded request of a log again, exactly as it was, and shows each to `visit`.

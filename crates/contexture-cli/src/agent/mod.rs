@@ -2,6 +2,7 @@
 
 mod approve;
 mod interrupt;
+mod local;
 mod model;
 
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::entry::SessionHeader;
+use contexture::prompt::ToolPolicy;
 use contexture::{Settings, Wire};
 use contexture_agent::{Agent, Chat, History, Limits, ModelCompactor, Options, Stores, clock};
 use contexture_model::Model;
@@ -23,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
-pub use self::model::{chosen, compactor, model, of_spec, provider};
+pub use self::model::{LOCAL, chosen, compactor, model, of_spec, provider};
 use crate::args::{AgentOptions, CompactorName};
 use crate::command::mcp_options;
 use crate::config::{self, Config, Sandbox};
@@ -64,7 +66,7 @@ pub async fn ready(
         transcripts: Transcripts::new(Arc::clone(&log)),
         memories: Memories::new(Arc::clone(&log), config.agent.memory_window),
     };
-    let model = model(options, &config)?;
+    let model = model(options, &config).await?;
     let (settings, compactor) = settings_for(options, &config, &model)?;
     let key = match &options.session {
         Some(name) => Key::new(name.as_str())?,
@@ -89,6 +91,7 @@ pub async fn ready(
         skills: &skills,
         tokenizer: settings.tokenizer.as_ref(),
         skills_tokens: system::SKILLS_TOKENS,
+        small: model.is_small(),
     });
     notices.extend(
         said.into_iter()
@@ -117,7 +120,7 @@ pub async fn ready(
         }
     }
     let toolset = Toolset::new(
-        config.agent.tool_policy.clone(),
+        policy(options, &config, model.as_ref()),
         approvals(options, &config, screen),
         Secrets::from_env(),
     )
@@ -190,7 +193,7 @@ pub fn settings_for(
     config: &Config,
     model: &Arc<dyn Model>,
 ) -> Result<(Settings, Option<Arc<ModelCompactor>>), CliError> {
-    let mut settings = settings::for_agent(options, config, model.name())?;
+    let mut settings = settings::for_agent(options, config, model.as_ref())?;
     settings.wire = model.api().wire();
     settings.params.insert("stream".to_owned(), json!(true));
     if settings.wire == Wire::OpenAi {
@@ -211,6 +214,16 @@ pub fn settings_for(
         }
     };
     Ok((settings, compactor))
+}
+
+/// Which tools there are. A small model is confused by tools, and slow to read of them, so it has those
+/// that somebody named.
+fn policy(options: &AgentOptions, config: &Config, model: &dyn Model) -> ToolPolicy {
+    let mut policy = config.agent.tool_policy.clone();
+    if model.is_small() && policy.allowed_tools.is_none() && !options.allow_all {
+        policy.allowed_tools = Some(options.allow.clone());
+    }
+    policy
 }
 
 /// What is allowed from the start, and whom to ask for the rest.

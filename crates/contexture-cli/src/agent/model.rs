@@ -8,6 +8,7 @@ use contexture_model::{Client, Endpoint, Model, Patience, Provider};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use super::local;
 use crate::args::AgentOptions;
 use crate::config::{Chosen, Config};
 use crate::error::CliError;
@@ -15,9 +16,16 @@ use crate::error::CliError;
 /// The model that answers where nobody names one: it needs no key and no network.
 pub const DEFAULT: &str = "local:smollm2";
 
+/// What names of models on this machine begin with.
+pub const LOCAL: &str = "local:";
+
 /// The model that the options name, or the configuration, or nobody.
-pub fn model(options: &AgentOptions, config: &Config) -> Result<Arc<dyn Model>, CliError> {
+pub async fn model(options: &AgentOptions, config: &Config) -> Result<Arc<dyn Model>, CliError> {
     let (spec, base_url) = chosen(options, config);
+    // The first time, it has to come from somewhere.
+    if let Some(name) = spec.strip_prefix(LOCAL) {
+        local::fetched(name).await?;
+    }
     of_spec(&spec, base_url.as_deref())
 }
 
@@ -41,14 +49,8 @@ pub fn provider(spec: &str) -> Provider {
 
 /// The model of a spec such as `anthropic:NAME`.
 pub fn of_spec(spec: &str, base_url: Option<&str>) -> Result<Arc<dyn Model>, CliError> {
-    if spec.starts_with("local:") {
-        return Err(CliError::Usage {
-            what: format!("`{spec}`: this version has no local model yet"),
-            hint:
-                "name one with --model openai:NAME, anthropic:NAME or ollama:NAME; --base-url for \
-                   any server that speaks OpenAI's chat completions"
-                    .to_owned(),
-        });
+    if let Some(name) = spec.strip_prefix(LOCAL) {
+        return local::open(spec, name);
     }
     let wrong = |error: contexture_model::ModelError| CliError::Usage {
         what: error.to_string(),

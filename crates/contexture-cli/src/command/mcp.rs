@@ -2,7 +2,6 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use contexture::tokens::count;
 use contexture_tools::Effect;
 use contexture_tools::mcp::{self, Options, ServerConfig, Servers, State, Status};
 use serde_json::{Value, json};
@@ -123,7 +122,7 @@ fn tools(servers: &Servers, model: &Model, json: bool) -> Result<(), CliError> {
     let mut sum = 0;
     for tool in servers.tools() {
         let spec = tool.spec();
-        let tokens = count::tool(tokenizer.as_ref(), &spec.to_value());
+        let tokens = tokenizer.tool(&spec.to_value());
         sum += tokens;
         let effect = match spec.effect {
             Effect::Reads => "reads",

@@ -1,4 +1,3 @@
-use contexture::tokens::count;
 use contexture::{Message, Payload};
 use serde_json::json;
 
@@ -36,15 +35,10 @@ pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
         });
     let messages: Vec<&Message> = logged.chain(&input.turn.messages).collect();
     let tools = input.turn.tools.unwrap_or_default();
-    let each: Vec<usize> = messages
-        .iter()
-        .map(|m| count::message(tokenizer.as_ref(), m))
-        .collect();
-    let tool_tokens: usize = tools
-        .iter()
-        .map(|tool| count::tool(tokenizer.as_ref(), tool))
-        .sum();
-    let total = count::REQUEST + each.iter().sum::<usize>() + tool_tokens;
+    let each: Vec<usize> = messages.iter().map(|m| tokenizer.message(m)).collect();
+    let tool_tokens = tokenizer.tools(&tools);
+    let frame = tokenizer.frame(messages.first().copied());
+    let total = frame + each.iter().sum::<usize>() + tool_tokens;
     if json {
         let rows: Vec<_> = messages
             .iter()

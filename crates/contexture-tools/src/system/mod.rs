@@ -38,6 +38,8 @@ pub struct Project<'a> {
     pub tokenizer: &'a dyn Tokenizer,
     /// The most tokens of the overview.
     pub skills_tokens: usize,
+    /// Whether the model is small: it is told in a few words how to work, and of no skills.
+    pub small: bool,
 }
 
 /// Something that people should know about the system side.
@@ -71,12 +73,11 @@ pub fn sections(project: &Project<'_>) -> (Vec<Section>, Vec<Notice>) {
             &file.values(),
         );
     }
-    side.add(
-        "default".to_owned(),
-        "built-in",
-        Template::Default,
-        &json!({}),
-    );
+    let default = match project.small {
+        true => Template::Small,
+        false => Template::Default,
+    };
+    side.add("default".to_owned(), "built-in", default, &json!({}));
     for file in others {
         let name = format!("agents:{}", file.shown);
         side.add(name, &file.shown, Template::Instructions, &file.values());
@@ -85,6 +86,7 @@ pub fn sections(project: &Project<'_>) -> (Vec<Section>, Vec<Notice>) {
         .skills
         .overview(project.tokenizer, project.skills_tokens)
     {
+        Ok(_) if project.small => {}
         Ok(overview) => side.sections.extend(overview),
         Err(error) => side.broken("skills", &error),
     }

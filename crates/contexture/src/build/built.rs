@@ -1,7 +1,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::receipt::{Receipt, shared_prefix};
+use super::held::Told;
+use super::receipt::Receipt;
 use super::session::Session;
 use crate::message::openai;
 use crate::prompt::Section;
@@ -114,9 +115,14 @@ impl<'a> Built<'a> {
         }
     }
 
-    /// The tokens that this request and the one before it begin with.
+    /// The tokens that this request and the one before it begin with, as the receipt has them.
     pub fn shared_prefix_tokens(&self) -> usize {
-        shared_prefix(self.session)
+        self.session.shared_prefix()
+    }
+
+    /// The request, to be asked for its tokens; none where only the provider knows them.
+    pub(crate) fn told(&self) -> Option<Told> {
+        Told::of(self.session)
     }
 
     /// The account of the request.

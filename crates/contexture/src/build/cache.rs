@@ -11,6 +11,8 @@ use crate::prompt::Section;
 /// undoing it finds the last request again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cache {
+    /// The log position of its record; none when there was no request.
+    pub record: Option<usize>,
     /// How many items both begin with, and their tokens.
     pub items: usize,
     pub tokens: usize,
@@ -23,14 +25,17 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// A request of `items` items, with so many tokens, and these tools and sections went out.
+    /// A request of `items` items, with so many tokens, and these tools and sections went out, as the
+    /// record at this log position says.
     pub fn sent(
+        record: usize,
         items: usize,
         tokens: usize,
         tools: &Arc<Vec<Value>>,
         sections: &[Section],
     ) -> Self {
         Self {
+            record: Some(record),
             items,
             tokens,
             lost: Vec::new(),
@@ -59,6 +64,16 @@ impl Cache {
             }
             self.items = from;
         }
+    }
+
+    /// The last request's items behind those that are shared, in order.
+    pub fn lost(&self) -> impl Iterator<Item = &Arc<Piece>> {
+        self.lost.iter().rev()
+    }
+
+    /// The last request's tools.
+    pub fn tools(&self) -> &[Value] {
+        self.tools.as_ref().map_or(&[], |tools| tools.as_slice())
     }
 
     /// Takes back what stands where it stood in the last request.

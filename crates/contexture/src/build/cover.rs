@@ -7,7 +7,6 @@ use super::item::{Item, Kind, Rule, Source};
 use super::relieve::Means;
 use super::{Session, normalize};
 use crate::entry::{Compaction, Gone, Refused};
-use crate::tokens::count;
 use crate::{ContextError, EntryId, Message, Payload, Role};
 
 /// The most characters of why a summary was refused: a model's error may be a page.
@@ -136,7 +135,7 @@ impl Session {
         let summary = compactor.summarise(span)?;
         accept::accept(&summary, span, span_tokens).map_err(|refusal| refusal.to_string())?;
         let shown = normalize::summary(&summary).map_err(|error| error.to_string())?;
-        let tokens = count::message(span.tokenizer, &shown);
+        let tokens = span.tokenizer.message(&shown);
         // With what stands around it, it may be longer than what it stands for.
         if tokens >= span_tokens {
             let refusal = accept::Refusal::TooLong {

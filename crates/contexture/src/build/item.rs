@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::hidden;
 use crate::message::{anthropic, openai, responses};
-use crate::tokens::{Tokenizer, count};
+use crate::tokens::Tokenizer;
 use crate::{Entry, Message, Payload, Role, Wire};
 
 /// Why an item is in the request as it is, or why it is not.
@@ -189,7 +189,7 @@ impl Pricing {
     }
 
     pub(crate) fn priced(&self, message: Shown, hidden: usize) -> Arc<Piece> {
-        let tokens = count::message(self.tokenizer.as_ref(), &message);
+        let tokens = self.tokenizer.message(&message);
         let mut wire = Vec::new();
         if self.wire != Wire::Anthropic {
             // Room for the frame and a few escapes: a text rarely has to move as it is written.

@@ -80,6 +80,6 @@ impl ContextManager {
 
     /// The tokens of a request of these messages.
     pub fn estimate_tokens(&self, messages: &[Message]) -> usize {
-        count::request(self.settings.tokenizer.as_ref(), messages, [])
+        count::request(self.settings.tokenizer.as_ref(), messages, &[])
     }
 }

@@ -13,6 +13,7 @@ mod config;
 mod cover;
 mod dedupe;
 mod fit;
+pub(crate) mod held;
 mod hidden;
 mod input;
 mod item;

@@ -7,7 +7,6 @@ use super::item::{Item, Kind, Rule, Source};
 use super::session::Session;
 use crate::entry::{DeferredTool, Gone, tool_name};
 use crate::prompt::Stability;
-use crate::tokens::count;
 use crate::{Message, Payload};
 
 /// The account of a request. Items and exclusions together name every input item.
@@ -125,7 +124,8 @@ pub struct ExcludedReceipt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CacheReceipt {
-    /// The tokens that this request and the one before it begin with.
+    /// The tokens that this request and the one before it begin with. For a model that runs in this
+    /// process, to the token, and with its reply to that request, which it holds as well.
     pub shared_prefix_tokens: usize,
     /// The first thing that differs, where the earlier request did not simply grow.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,19 +158,11 @@ impl Receipt {
             deferred_tools: deferred(session.view.deferred()),
             excluded: excluded(session),
             cache: CacheReceipt {
-                shared_prefix_tokens: shared_prefix(session),
+                shared_prefix_tokens: session.shared_prefix(),
                 first_change: session.first_change(),
             },
         }
     }
-}
-
-/// The tokens of the items that this request and the last one begin with.
-pub(super) fn shared_prefix(session: &Session) -> usize {
-    if !session.cache.has_tools(&session.tools) {
-        return 0;
-    }
-    count::REQUEST + session.tool_tokens + session.cache.tokens
 }
 
 fn items(session: &Session) -> Vec<ItemReceipt> {
@@ -232,7 +224,7 @@ fn stability(item: &Item) -> Stability {
 fn tool(session: &Session, spec: &Value, hidden: usize) -> ToolReceipt {
     ToolReceipt {
         origin: format!("tool:{}", tool_name(spec).map_or("?", String::as_str)),
-        tokens: count::tool(session.settings.tokenizer.as_ref(), spec),
+        tokens: session.settings.tokenizer.tool(spec),
         bytes: spec.to_string().len(),
         hidden,
     }
@@ -289,6 +281,6 @@ fn excluded(session: &Session) -> Vec<ExcludedReceipt> {
 fn price(session: &Session, message: &Message) -> (&'static str, usize) {
     (
         message.role.as_str(),
-        count::message(session.settings.tokenizer.as_ref(), message),
+        session.settings.tokenizer.message(message),
     )
 }

@@ -17,7 +17,7 @@ use super::item::{Item, Pricing, Source};
 use super::normalize::{Pieces, Touched, Weave};
 use super::{Built, ContextConfig, Turn, join_sections};
 use crate::entry::{Change, Payload, RequestRecord};
-use crate::tokens::{Bpe, Tokenizer, count};
+use crate::tokens::{Bpe, Tokenizer};
 use crate::{ContextError, Entry, EntryId, Message, View, Wire};
 
 /// How a session builds its requests.
@@ -102,6 +102,7 @@ impl Session {
             },
         };
         let frame_bytes = frame_bytes(settings.wire, &head, &[]);
+        let tool_tokens = settings.tokenizer.tools(&[]);
         Ok(Self {
             settings,
             view: View::default(),
@@ -112,7 +113,7 @@ impl Session {
             tools: Arc::default(),
             hidden: Vec::new(),
             logged_tools: Arc::default(),
-            tool_tokens: 0,
+            tool_tokens,
             frame_bytes,
             pricing,
             pieces: Pieces::default(),
@@ -311,8 +312,7 @@ impl Session {
         if self.view.tools() != self.logged_tools.as_slice() {
             self.logged_tools = Arc::new(self.view.tools().to_vec());
             (self.tools, self.hidden) = hidden::visible_specs(&self.logged_tools);
-            let tokenizer = self.settings.tokenizer.as_ref();
-            self.tool_tokens = self.tools.iter().map(|t| count::tool(tokenizer, t)).sum();
+            self.tool_tokens = self.settings.tokenizer.tools(&self.tools);
             self.frame_bytes = frame_bytes(self.settings.wire, &self.head, &self.tools);
             self.body.clear();
         }
@@ -333,7 +333,9 @@ impl Session {
             // What was counted before still stands at the front.
             None => self.anchored(),
         };
-        self.cache = Cache::sent(items, self.weave.tokens, &self.tools, self.view.sections());
+        let record = self.view.log().len() - 1;
+        let (tokens, sections) = (self.weave.tokens, self.view.sections());
+        self.cache = Cache::sent(record, items, tokens, &self.tools, sections);
         Ok(())
     }
 
@@ -387,9 +389,16 @@ impl Session {
         })
     }
 
+    /// What the request costs beside its messages and tools.
     pub(super) fn framing(&self) -> usize {
         let preamble = !self.settings.tokenizer.exact() && !self.view.tools().is_empty();
-        count::REQUEST + if preamble { TOOL_PREAMBLE } else { 0 }
+        self.frame() + if preamble { TOOL_PREAMBLE } else { 0 }
+    }
+
+    pub(super) fn frame(&self) -> usize {
+        let first = self.weave.items.first();
+        let first = first.map(|item| &*item.piece.message);
+        self.settings.tokenizer.frame(first)
     }
 
     pub(super) fn load(&self) -> Load {
@@ -429,7 +438,7 @@ impl Session {
                 whole
             } else {
                 let text = join_sections(&sections[..n]);
-                count::message(self.settings.tokenizer.as_ref(), &Message::system(text))
+                self.settings.tokenizer.message(&Message::system(text))
             };
             out.push((n - 1, tokens.saturating_sub(before)));
             before = before.max(tokens);

@@ -1,8 +1,9 @@
 //! What changed between two requests of one session, what broke the prompt cache, and what it cost.
 //!
 //! Both requests are kept as what was sent: the tools, then the messages. What they share is the run
-//! of those that both begin with, the same measure as the receipt's `sharedPrefixTokens`. The model,
-//! and parameters that a provider keys its cache by, count too, which a receipt cannot know of.
+//! of those that both begin with, the same measure as the receipt's `sharedPrefixTokens`; where that is
+//! known to the token, with A's reply, so is this. The model, and parameters that a provider keys its
+//! cache by, count too, which a receipt cannot know of.
 
 mod cause;
 mod items;
@@ -48,10 +49,10 @@ impl Diff {
     ///
     /// Either may be the earlier one. `shared_tokens`, `rebilled_tokens` and `new_tokens` add up to
     /// B's input tokens; what frames a request is in the first where anything can be shared, and in
-    /// the last where nothing can.
+    /// the last where nothing can, or where the shared tokens are known one by one.
     pub fn between(view: &View, a: &Side, b: &Side) -> Self {
         let (removed, added, changed) = items::differing(&a.lines, &b.lines);
-        let shared = prefix::Shared::of(a, b);
+        let shared = prefix::Shared::of(view, a, b);
         let bill = shared.bill(a, b);
         Self {
             a: a.summary(),

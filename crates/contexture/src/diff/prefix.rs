@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use super::Break;
 use super::side::{Line, Side};
+use crate::build::held;
+use crate::{Message, Payload, View};
 
 /// What both requests begin with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -13,7 +15,8 @@ use super::side::{Line, Side};
 pub struct Prefix {
     /// How many tools and messages both begin with. Tools are all shared, or none.
     pub shared_items: usize,
-    /// Their tokens.
+    /// Their tokens. For a model that runs in this process, those that B begins with as A and the reply
+    /// to it do, be it in the middle of a message.
     pub shared_tokens: usize,
     /// Their bytes; for a form that merges messages, at most.
     pub shared_bytes: usize,
@@ -28,6 +31,17 @@ pub(super) struct Shared {
     pub head: Option<HeadChange>,
     /// How many messages both begin with.
     pub messages: usize,
+    /// The tokens of both, where they are known one by one.
+    tokens: Option<usize>,
+    /// What lies within those.
+    within: Within,
+}
+
+/// How many lines and tools of a receipt the model need not read again.
+#[derive(Default)]
+struct Within {
+    lines: usize,
+    tools: usize,
 }
 
 /// What can differ before the first message, in the order in which it counts.
@@ -50,7 +64,7 @@ pub(super) struct Bill {
 }
 
 impl Shared {
-    pub(super) fn of(a: &Side, b: &Side) -> Self {
+    pub(super) fn of(view: &View, a: &Side, b: &Side) -> Self {
         let param = || {
             KEYED
                 .into_iter()
@@ -73,7 +87,18 @@ impl Shared {
             Some(_) => 0,
             None => same.take_while(|(a, b)| a.hash == b.hash).count(),
         };
-        Self { head, messages }
+        let tokens = match (head, &a.told, &b.told) {
+            (None | Some(HeadChange::Tools), Some(before), Some(told)) => {
+                Some(told.shared_with(before, reply(view, a.log_len)))
+            }
+            _ => None,
+        };
+        Self {
+            head,
+            messages,
+            tokens,
+            within: tokens.map_or_else(Within::default, |tokens| Within::of(a, b, head, tokens)),
+        }
     }
 
     /// Whether B is A and more.
@@ -101,9 +126,10 @@ impl Shared {
         let all = b.summary.input_tokens;
         // Where a provider counted, its count is not the sum of ours: what it counted stands at the
         // front, so the prefix takes the difference.
-        let behind = match self.head {
-            Some(_) => all,
-            None => {
+        let behind = match (self.tokens, self.head) {
+            (Some(tokens), _) => all.saturating_sub(tokens),
+            (None, Some(_)) => all,
+            (None, None) => {
                 let messages = b.messages[self.messages..].iter();
                 messages.map(|m| m.tokens).sum::<usize>().min(all)
             }
@@ -135,9 +161,49 @@ impl Shared {
     }
 
     fn behind<'a>(&self, side: &'a Side) -> impl Iterator<Item = &'a Line> {
-        let tools = self.head.map_or(&[][..], |_| side.tools.as_slice());
+        let tools = match (self.tokens, self.head) {
+            (None, None) => &[],
+            (Some(_), _) | (None, Some(_)) => side.tools.as_slice(),
+        };
+        let tools = tools.iter().skip(self.within.tools);
         let from = self.messages;
-        let lines = side.lines.iter().filter(move |line| line.index >= from);
-        tools.iter().chain(lines)
+        let lines = side.lines.iter().skip(self.within.lines);
+        tools.chain(lines.filter(move |line| line.index >= from))
     }
+}
+
+impl Within {
+    /// What both begin with and has no more than these tokens. Where the tools stand, only the
+    /// tokenizer knows: as a rule behind the system's message, so that nothing but this is shared when
+    /// they differ.
+    fn of(a: &Side, b: &Side, head: Option<HeadChange>, tokens: usize) -> Self {
+        let mut left = tokens;
+        let mut same = |(a, b): &(&Line, &Line)| {
+            let less = left.checked_sub(b.tokens).filter(|_| a.hash == b.hash);
+            left = less.unwrap_or(left);
+            less.is_some()
+        };
+        let lines = a.lines.iter().zip(&b.lines);
+        let lines = lines.take_while(|(line, _)| head.is_none() || line.index == 0);
+        Self {
+            lines: lines.take_while(&mut same).count(),
+            tools: a.tools.iter().zip(&b.tools).take_while(same).count(),
+        }
+    }
+}
+
+/// The reply to the request that was made when the log had `len` entries.
+fn reply(view: &View, len: usize) -> Option<&Message> {
+    let log = view.log();
+    let tail = len.checked_sub(1).and_then(|tail| Some(&log.get(tail)?.id));
+    let made_here = |at: &usize| match &log[*at].payload {
+        Payload::Request(record) => match &record.at {
+            // Others wrote to the log before it was recorded.
+            Some(id) if *at > len => Some(id) == tail,
+            _ => *at == len,
+        },
+        _ => false,
+    };
+    let record = (len..log.len()).find(made_here)?;
+    held::reply(log, record)
 }

@@ -1,6 +1,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::build::held::Told;
 use crate::build::{Built, Rule};
 use crate::message::openai;
 use crate::prompt::Section;
@@ -19,6 +20,8 @@ pub struct Side {
     pub(super) params: Map<String, Value>,
     /// How many entries the log had.
     pub(super) log_len: usize,
+    /// Its tokens, where the tokenizer knows them.
+    pub(super) told: Option<Told>,
 }
 
 /// A request in short.
@@ -102,6 +105,7 @@ impl Side {
             model: built.model().map(str::to_owned),
             params: built.params().clone(),
             log_len: built.log_len(),
+            told: built.told(),
         }
     }
 

@@ -1,7 +1,7 @@
-//! The contract's formula for the tokens of a request.
+//! The tokens of a request, and the contract's formula for them.
 //!
 //! Providers do not publish how they frame messages. The formula's constants are an upper bound
-//! for what they report on text.
+//! for what they report on text. It is what a [`Tokenizer`] counts by that does not know better.
 
 use serde_json::{Map, Value};
 
@@ -18,8 +18,19 @@ pub const IMAGE: usize = 1_445;
 /// What an image of low detail costs there.
 pub const IMAGE_LOW: usize = 85;
 
+/// The tokens of a request of these messages and tools.
+pub fn request<'a>(
+    tokenizer: &dyn Tokenizer,
+    messages: impl IntoIterator<Item = &'a Message>,
+    tools: &[Value],
+) -> usize {
+    let mut messages = messages.into_iter().peekable();
+    let frame = tokenizer.frame(messages.peek().copied());
+    frame + messages.map(|m| tokenizer.message(m)).sum::<usize>() + tokenizer.tools(tools)
+}
+
 /// The tokens of one message.
-pub fn message(tokenizer: &dyn Tokenizer, message: &Message) -> usize {
+pub(super) fn message<T: Tokenizer + ?Sized>(tokenizer: &T, message: &Message) -> usize {
     let text = |text: &str| tokenizer.count(text);
     let optional = |text: &Option<String>| text.as_deref().map_or(0, |t| tokenizer.count(t));
     FRAME
@@ -36,25 +47,11 @@ pub fn message(tokenizer: &dyn Tokenizer, message: &Message) -> usize {
 }
 
 /// The tokens of one tool spec: those of its compact JSON.
-pub fn tool(tokenizer: &dyn Tokenizer, spec: &Value) -> usize {
+pub(super) fn tool<T: Tokenizer + ?Sized>(tokenizer: &T, spec: &Value) -> usize {
     tokenizer.count(&spec.to_string())
 }
 
-/// The tokens of a request of these messages and tools.
-pub fn request<'a>(
-    tokenizer: &dyn Tokenizer,
-    messages: impl IntoIterator<Item = &'a Message>,
-    tools: impl IntoIterator<Item = &'a Value>,
-) -> usize {
-    REQUEST
-        + messages
-            .into_iter()
-            .map(|m| message(tokenizer, m))
-            .sum::<usize>()
-        + tools.into_iter().map(|t| tool(tokenizer, t)).sum::<usize>()
-}
-
-fn media(tokenizer: &dyn Tokenizer, content: &Content) -> usize {
+fn media<T: Tokenizer + ?Sized>(tokenizer: &T, content: &Content) -> usize {
     let Content::Parts(parts) = content else {
         return 0;
     };
@@ -80,7 +77,7 @@ fn media(tokenizer: &dyn Tokenizer, content: &Content) -> usize {
 
 /// A file costs its text and, for a PDF, a picture of each page. Without opening it, the bytes it
 /// stands for are what bounds both: base64 is four characters for three of them.
-fn file(tokenizer: &dyn Tokenizer, file: &Map<String, Value>) -> usize {
+fn file<T: Tokenizer + ?Sized>(tokenizer: &T, file: &Map<String, Value>) -> usize {
     let field = |name: &str| file.get(name).and_then(Value::as_str).unwrap_or_default();
     tokenizer.count(field("filename"))
         + tokenizer.count(field("file_id"))

@@ -2,6 +2,7 @@
 //! nothing of the code under test but how to read a message.
 #![allow(dead_code, reason = "each test file uses its own share")]
 
+pub mod chatml;
 pub mod scenario;
 
 use std::cell::RefCell;

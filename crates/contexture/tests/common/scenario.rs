@@ -16,6 +16,8 @@ use contexture::{
 };
 use serde_json::{Map, Value, json};
 
+use super::chatml::ChatMl;
+
 /// A session in the making. Entries are `e0`, `e1`, … in the order in which they come; the build's
 /// own are shown by what they do.
 #[must_use]
@@ -79,6 +81,12 @@ impl Scenario {
 
     pub fn estimated(mut self) -> Self {
         self.settings.tokenizer = Arc::new(Estimate);
+        self
+    }
+
+    /// For a model that runs in the process.
+    pub fn local(mut self) -> Self {
+        self.settings.tokenizer = Arc::new(ChatMl);
         self
     }
 

@@ -20,6 +20,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
+/// What requests that a story logs by itself have for a digest.
+pub const DIGEST: &str = "sha256:0";
+
 /// Something that happens to a log.
 #[derive(Debug, Clone)]
 pub enum Op {
@@ -306,6 +309,18 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
+/// What a model says: text, calls, or anything else that a message can be.
+pub fn reply() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        4 => text().prop_map(Message::assistant),
+        4 => calls(),
+        1 => vec(part(), 0..4).prop_map(|parts| Message {
+            content: Content::Parts(parts),
+            ..Message::assistant("")
+        }),
+    ]
+}
+
 /// A message, or calls and their results, as a tidy agent writes them.
 pub fn plain() -> impl Strategy<Value = Vec<Message>> {
     let group = (1..4_usize, vec(text(), 4)).prop_map(|(calls, texts)| {
@@ -420,7 +435,7 @@ fn payload() -> impl Strategy<Value = Payload> {
         1 => Just(Payload::ModelChange(Map::from_iter([("model".to_owned(), "m".into())]))),
         1 => Just(Payload::Custom(Map::new())),
         1 => weighted(0.5, 0..900_u64).prop_map(|tokens| Payload::Request(RequestRecord {
-            digest: "sha256:0".to_owned(),
+            digest: DIGEST.to_owned(),
             usage: tokens.map(|n| Map::from_iter([("prompt_tokens".to_owned(), n.into())])),
             ..RequestRecord::default()
         })),

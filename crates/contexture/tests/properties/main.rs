@@ -13,6 +13,7 @@ mod common;
 mod diffs;
 mod exports;
 mod history;
+mod local;
 mod promises;
 #[path = "../responses/check.rs"]
 mod responses;

@@ -12,6 +12,7 @@ mod diff;
 mod hidden;
 mod injected;
 mod ladder;
+mod local;
 mod pairs;
 mod summaries;
 mod system_side;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use contexture::tokens::count;
 use contexture::{Message, Payload, Session, Turn};
 use contexture_agent::{Chat, clock};
 use contexture_store::Key;
@@ -95,7 +94,7 @@ pub fn tools(room: &mut Room, _: &str) -> Result<(), CliError> {
     let widest = names.max().unwrap_or(0).min(40);
     for tool in offer.tools() {
         let spec = tool.spec();
-        let price = count::tool(tokenizer.as_ref(), &spec.to_value());
+        let price = tokenizer.tool(&spec.to_value());
         sum += price;
         let (effect, colour) = match spec.effect {
             Effect::Reads => ("reads", 71),

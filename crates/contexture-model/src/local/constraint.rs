@@ -1,0 +1,123 @@
+//! Answers that cannot be wrong in form: at each step only those tokens may come that a schema
+//! allows.
+
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+use llguidance::api::TopLevelGrammar;
+use llguidance::{Matcher, ParserFactory};
+use serde_json::{Value, json};
+
+use super::LocalError;
+use super::ask::name;
+use super::slots::Id;
+use super::words::function;
+use crate::ModelError;
+
+/// Makes constraints for one vocabulary.
+pub(super) struct Constraints {
+    factory: ParserFactory,
+}
+
+/// What the rest of an answer must look like.
+pub(super) struct Constraint {
+    matcher: Matcher,
+}
+
+impl Constraints {
+    pub fn new(model: &llama_cpp_2::model::LlamaModel) -> Result<Self, LocalError> {
+        let environment = LlamaSampler::llguidance_tok_env(model);
+        let mut factory = ParserFactory::new_simple(&environment)
+            .map_err(|error| LocalError::engine("the vocabulary allows no schemas", error))?;
+        factory.quiet();
+        factory.limits_mut().verbose_errors = false;
+        Ok(Self { factory })
+    }
+
+    /// A call of one of these tools: `{"name": …, "arguments": …}`.
+    pub fn call<'a>(
+        &self,
+        tools: impl Iterator<Item = &'a Value>,
+    ) -> Result<Constraint, ModelError> {
+        let calls: Vec<Value> = tools.map(|tool| self.schema_of_call(tool)).collect();
+        self.json(&json!({"anyOf": calls}))
+    }
+
+    /// A value of this schema.
+    pub fn json(&self, schema: &Value) -> Result<Constraint, ModelError> {
+        self.try_json(schema).map_err(|what| ModelError::Invalid {
+            what: format!("no answer can be held to this schema: {what}"),
+        })
+    }
+
+    fn try_json(&self, schema: &Value) -> Result<Constraint, String> {
+        let mut schema = schema.clone();
+        if let Some(fields) = schema.as_object_mut() {
+            // One way to write a value, so that a small model has less to decide; what the engine
+            // cannot check is left to whoever reads the answer.
+            let form = json!({"whitespace_flexible": false, "key_separator": ": ",
+                "item_separator": ", ", "coerce_one_of": true, "lenient": true});
+            fields.insert("x-guidance".to_owned(), form);
+        }
+        let parser = self
+            .factory
+            .create_parser(TopLevelGrammar::from_json_schema(schema));
+        let matcher = Matcher::new(parser);
+        match matcher.get_error() {
+            Some(error) => Err(first_line(&error)),
+            None => Ok(Constraint { matcher }),
+        }
+    }
+
+    /// A tool whose schema makes no sense takes any object: the call is checked before it runs.
+    fn schema_of_call(&self, tool: &Value) -> Value {
+        let of = |arguments: &Value| {
+            json!({
+                "type": "object",
+                "properties": {"name": {"const": name(tool)}, "arguments": arguments},
+                "required": ["name", "arguments"],
+                "additionalProperties": false,
+            })
+        };
+        let any = json!({"type": "object"});
+        let own = function(tool).get("parameters").unwrap_or(&any);
+        // References inside a schema are relative to its top, which it no longer is.
+        let whole = of(own);
+        let usable = !own.to_string().contains("\"$ref\"") && self.try_json(&whole).is_ok();
+        if usable { whole } else { of(&any) }
+    }
+}
+
+impl Constraint {
+    /// Takes away what may not come next.
+    pub fn mask(&mut self, next: &mut LlamaTokenDataArray) -> Result<(), ModelError> {
+        let allowed = self.matcher.compute_mask_or_eos().map_err(lost)?;
+        for token in &mut next.data {
+            if !allowed.is_allowed(token.id().0.cast_unsigned()) {
+                token.set_logit(f32::NEG_INFINITY);
+            }
+        }
+        Ok(())
+    }
+
+    /// This came next. Gives whether the value is whole.
+    pub fn take(&mut self, id: Id) -> Result<bool, ModelError> {
+        self.matcher
+            .consume_token(id.cast_unsigned())
+            .map_err(lost)?;
+        Ok(self.matcher.is_stopped() || self.matcher.is_accepting().map_err(lost)?)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err gives it")]
+fn lost(error: impl ToString) -> ModelError {
+    ModelError::Garbage {
+        what: format!(
+            "the schema cannot be followed: {}",
+            first_line(&error.to_string())
+        ),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,160 @@
+//! What was read is not read again, and the receipt knew it.
+
+use std::sync::Arc;
+
+use contexture::entry::{Payload, RequestRecord};
+use contexture::prompt::Section;
+use contexture::{ContextConfig, Entry, Message, Session, Settings, Turn};
+use contexture_model::Model;
+use contexture_model::local::LocalModel;
+use serde_json::json;
+
+use crate::{ask, body, open, read};
+
+/// A conversation with the engine, in which each request is built, sent and logged.
+struct Talk<'a> {
+    session: Session,
+    model: &'a LocalModel,
+}
+
+impl<'a> Talk<'a> {
+    fn new(model: &'a LocalModel, budget: usize) -> Self {
+        let settings = Settings {
+            config: ContextConfig {
+                max_input_tokens: budget,
+                reserved_output: 64,
+                ..ContextConfig::default()
+            },
+            tokenizer: model.tokenizer().unwrap(),
+            model: Some(model.name().to_owned()),
+            params: serde_json::from_value(json!({"temperature": 0, "max_tokens": 12})).unwrap(),
+            ..Settings::default()
+        };
+        Self {
+            session: Session::new(settings).unwrap(),
+            model,
+        }
+    }
+
+    /// Says something, and compares what the receipt predicted with what the engine did.
+    fn say(&mut self, turn: Turn) -> (usize, usize) {
+        let built = self.session.build(turn).unwrap();
+        let receipt = built.receipt();
+        let predicted = receipt.cache.shared_prefix_tokens;
+        let used = receipt.budget.used;
+        let digest = built.digest().to_owned();
+        let sent: serde_json::Value = serde_json::from_slice(built.body()).unwrap();
+        let (reply, _) = ask(self.model, &sent);
+        let reply = reply.unwrap();
+        let (input, cached) = read(&reply);
+        assert_eq!(
+            used as u64, input,
+            "the receipt counts what the engine reads"
+        );
+        assert_eq!(
+            predicted as u64, cached,
+            "the receipt predicts what the engine reuses"
+        );
+        let record = RequestRecord {
+            digest,
+            model: Some(self.model.name().to_owned()),
+            ..RequestRecord::default()
+        };
+        let tail = self.session.view().tail().cloned();
+        let record = Entry::derived(tail.as_ref(), "", Payload::Request(record));
+        let said = Entry::message(Some(&record.id), "", reply.message);
+        self.session
+            .append([Arc::new(record), Arc::new(said)])
+            .unwrap();
+        (predicted, used)
+    }
+}
+
+fn says(text: &str) -> Turn {
+    Turn {
+        messages: vec![Message::user(text)],
+        ..Turn::default()
+    }
+}
+
+// needs: model
+#[test]
+fn the_receipt_predicts_what_the_engine_reuses() {
+    let Some(model) = open() else { return };
+    let mut talk = Talk::new(&model, 400);
+    let rules = |text: &str| vec![Section::stable("rules", "test", text)];
+    let (predicted, _) = talk.say(Turn {
+        sections: Some(rules("Be brief.")),
+        ..says("Name a river.")
+    });
+    assert_eq!(predicted, 0, "nothing was read yet");
+    for text in [
+        "And a lake.",
+        "And a mountain 🏔️?",
+        "Which is the longest of them, and why?",
+    ] {
+        let (predicted, used) = talk.say(says(text));
+        assert!(predicted * 2 > used, "{predicted} of {used}");
+    }
+    // Another system message changes the beginning, but for its first words.
+    let (predicted, used) = talk.say(Turn {
+        sections: Some(rules("Be brief and kind.")),
+        ..says("Go on.")
+    });
+    assert!(
+        predicted > 0 && predicted * 4 < used,
+        "{predicted} of {used}"
+    );
+    talk.say(says("Once more."));
+    // Until the budget is full: what leaves changes the request, and the prediction with it.
+    let long = "The river flows through seven countries and ends in a wide delta. ".repeat(3);
+    for n in 0..6 {
+        talk.say(says(&format!("{n}. {long}")));
+    }
+}
+
+// needs: model
+#[test]
+fn several_conversations_share_the_cache() {
+    let Some(model) = open() else { return };
+    let system = "You are a patient teacher. ".repeat(20);
+    let question = |text: &str| {
+        body(
+            json!([{"role": "system", "content": system}, {"role": "user", "content": text}]),
+            4,
+        )
+    };
+    let (first, _) = ask(&model, &question("What is a verb?"));
+    let (all, cached) = read(&first.unwrap());
+    assert_eq!(cached, 0);
+    let (second, _) = ask(&model, &question("What is a noun?"));
+    let (_, shared) = read(&second.unwrap());
+    assert!(
+        shared * 10 > all * 8,
+        "{shared} of {all}: the system message was there"
+    );
+    let (again, _) = ask(&model, &question("What is a verb?"));
+    let (_, cached) = read(&again.unwrap());
+    assert!(
+        cached > shared,
+        "{cached}: the other conversation left the first alone"
+    );
+}
+
+// needs: model
+#[test]
+fn an_answer_does_not_depend_on_what_was_in_the_cache() {
+    let Some(model) = open() else { return };
+    let talk = json!([
+        {"role": "system", "content": "You answer in one sentence."},
+        {"role": "user", "content": "Why is the sky blue?"},
+        {"role": "assistant", "content": "Because of scattering."},
+        {"role": "user", "content": "And the sunset?"},
+    ]);
+    let (cold, _) = ask(&model, &body(talk.clone(), 24));
+    let (warm, _) = ask(&model, &body(talk, 24));
+    let (cold, warm) = (cold.unwrap(), warm.unwrap());
+    assert_eq!(cold.message, warm.message);
+    assert_eq!(read(&cold).1, 0);
+    assert!(read(&warm).1 > 0);
+}

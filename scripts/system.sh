@@ -1,0 +1,43 @@
+# What ./ctx and ./test share: the system's packages. Sourced, not run.
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*" >&2; }
+
+# Runs a line of shell as root, where that is possible without a question.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then sh -ec "$@"; else sudo -n sh -ec "$@" 2>/dev/null; fi
+}
+
+# Installs Debian packages where that is possible; says nothing where it is not.
+install_packages() {
+  [ $# -gt 0 ] && command -v apt-get >/dev/null && as_root true || return 0
+  say "installing $* (once)"
+  as_root 'export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq && apt-get install -qqy -o Dpkg::Options::=--force-confold "$@"' - "$@" >&2 || true
+}
+
+has_libclang() {
+  local place
+  [ -n "${LIBCLANG_PATH:-}" ] && return
+  for place in /usr/lib/llvm-*/lib /usr/lib64 /usr/lib/*-linux-gnu /usr/local/lib; do
+    compgen -G "$place/libclang*.so*" >/dev/null && return
+  done
+  command -v llvm-config >/dev/null
+}
+
+# What building the engine of the local model takes: a C++ compiler, cmake, libclang.
+need_engine_tools() {
+  local missing=()
+  command -v c++ >/dev/null || missing+=(g++)
+  command -v cmake >/dev/null || missing+=(cmake)
+  has_libclang || missing+=(libclang-dev)
+  install_packages "${missing[@]}"
+  command -v c++ >/dev/null && command -v cmake >/dev/null && has_libclang && return
+  echo "missing to build the local model: a C++ compiler, cmake and libclang (Debian: apt install g++ cmake libclang-dev)" >&2
+  return 1
+}
+
+need_cargo() {
+  command -v cargo >/dev/null && return
+  echo "cargo is missing: install Rust 1.92 or newer with rustup" >&2
+  return 1
+}
