@@ -58,6 +58,8 @@ impl Ctx {
             // Nothing of whoever runs the tests.
             .env("HOME", self.dir.join(".home"))
             .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("CONTEXTURE_MODELS")
             .envs(self.env.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -74,7 +74,12 @@ fn a_model_is_added_shown_listed_and_removed() {
     let shown = machine.ctx(&["show", "two"]).success();
     assert!(shown.contains(&sha256(&bytes)), "{shown}");
     let list = machine.ctx(&["list"]).success();
-    assert!(list.contains("own   50.00 kB  "), "{list}");
+    assert!(
+        list.contains("own   50.00 kB  llama, 4,096 tokens  "),
+        "{list}"
+    );
+    assert_eq!(listed["models"][0]["architecture"], "llama");
+    assert_eq!(listed["models"][0]["contextLength"], 4096);
     assert_eq!(machine.ctx(&["rm", "two"]).success(), "removed: two\n");
     let removed = machine.ctx(&["rm", "own", "--json"]).json();
     assert_eq!(removed["removed"], "own");
@@ -84,7 +89,7 @@ fn a_model_is_added_shown_listed_and_removed() {
 #[test]
 fn wrong_usage_is_told_with_a_remedy() {
     let machine = Machine::new();
-    machine.project.write("own.gguf", model(100));
+    machine.project.write("own.gguf", model(20_000));
     machine.project.write("odd", "something else");
     let add = |args: &[&str]| machine.ctx(&[&["add"], args].concat());
     add(&["own", "own.gguf"]).success();
@@ -92,8 +97,8 @@ fn wrong_usage_is_told_with_a_remedy() {
     add(&["own", "own.gguf", "--force"]).success();
     add(&["Own", "own.gguf"]).failure(3, "`a-z`, `0-9`");
     add(&["../x", "own.gguf"]).failure(3, "`../x` cannot be a model's name");
-    add(&["odd", "odd"]).failure(3, "odd: is no GGUF file");
-    add(&["odd", "."]).failure(3, "is no regular file");
+    add(&["odd", "odd"]).failure(3, "odd: it is not a GGUF file");
+    add(&["odd", "."]).failure(3, "not a regular file");
     add(&["odd", "missing.gguf"]).failure(1, "missing.gguf");
     machine.ctx(&["show", "x"]).failure(2, "ctx model list");
     machine
@@ -127,7 +132,7 @@ fn models_are_in_the_users_cache_unless_told_otherwise() {
 #[test]
 fn a_damaged_model_is_listed_with_a_remedy() {
     let machine = Machine::new();
-    machine.project.write("own.gguf", model(100));
+    machine.project.write("own.gguf", model(20_000));
     machine.ctx(&["add", "own", "own.gguf"]).success();
     std::fs::write(machine.models.join("own.json"), "{\u{7}").unwrap();
     let list = machine.ctx(&["list"]).success();
@@ -184,7 +189,7 @@ fn what_is_not_the_model_is_told_and_removed() {
 #[test]
 fn what_is_there_is_not_fetched() {
     let machine = Machine::new();
-    machine.project.write("own.gguf", model(100));
+    machine.project.write("own.gguf", model(20_000));
     machine.ctx(&["add", "smollm2", "own.gguf"]).success();
     let pull = || machine.pull("http://127.0.0.1:1/simple");
     assert!(pull().success().starts_with("already here: smollm2"));

@@ -10,6 +10,10 @@
 mod command;
 #[path = "../common/mod.rs"]
 mod common;
+mod full_disk;
+#[path = "../../crates/contexture-model/tests/gguf/writer.rs"]
+#[allow(dead_code, reason = "only the small model is used")]
+mod gguf_writer;
 mod hostile;
 mod index_server;
 mod kill;

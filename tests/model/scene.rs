@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
+use crate::gguf_writer::Gguf;
 use crate::index_server::{Index, IndexServer};
 
 pub const PROJECT: &str = "tiny-model";
@@ -132,7 +133,7 @@ pub fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// Bytes that could be a model's, and cannot be packed well.
+/// A small model, and behind it bytes that cannot be packed well.
 pub fn model(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let noise = std::iter::repeat_with(|| {
@@ -141,12 +142,8 @@ pub fn model(length: usize) -> Vec<u8> {
             .wrapping_add(1);
         (state >> 56) as u8
     });
-    b"GGUF\x03\0\0\0"
-        .iter()
-        .copied()
-        .chain(noise)
-        .take(length)
-        .collect()
+    let small = Gguf::llama().bytes().into_iter();
+    small.chain(noise).take(length).collect()
 }
 
 /// A model of this content, as a table would have it.

@@ -127,7 +127,7 @@ fn other_disk() -> Option<TempDir> {
 #[test]
 fn a_link_is_followed_and_what_is_no_file_is_refused() {
     let place = Place::new();
-    let file = place.file("own.gguf", &model(100));
+    let file = place.file("own.gguf", &model(20_000));
     let link = place.folder.path().join("link.gguf");
     symlink(&file, &link).unwrap();
     let weights = place.add("a", &link).unwrap();
@@ -142,11 +142,20 @@ fn a_link_is_followed_and_what_is_no_file_is_refused() {
     );
     for odd in [place.folder.path(), Path::new("/dev/zero"), &pipe] {
         let error = place.add("b", odd).unwrap_err();
-        assert!(error.to_string().contains("is no regular file"), "{error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
     }
-    for bytes in [b"".as_slice(), b"GGU", b"PK\x03\x04 and so on"] {
-        let error = place.add("b", &place.file("odd", bytes)).unwrap_err();
-        assert!(matches!(error, WeightsError::NoModel { .. }), "{error:?}");
+    for bytes in [
+        b"".as_slice(),
+        b"GGU",
+        b"PK\x03\x04 and so on",
+        &model(5_000),
+    ] {
+        let odd = place.file("odd", bytes);
+        let error = place.add("b", &odd).unwrap_err();
+        assert!(matches!(error, WeightsError::NoModel(_)), "{error:?}");
+        let (words, file) = (error.to_string(), odd.display().to_string());
+        assert!(words.starts_with(&file), "{words}");
+        assert!(!place.shelf.folder().join("partial/b.new").exists());
     }
     let missing = place.add("b", Path::new("/nowhere/x.gguf")).unwrap_err();
     assert!(matches!(missing, WeightsError::Io { .. }));
@@ -282,7 +291,7 @@ proptest! {
     #[test]
     fn names_are_what_the_rule_says(name in "[a-zA-Z0-9._/ä\\\\ -]{0,70}|\\.\\.(/\\.\\.)*|[a-z0-9._-]{1,64}") {
         let place = Place::new();
-        let file = place.file("own.gguf", b"GGUF");
+        let file = place.file("own.gguf", &model(20_000));
         let right = (1..=64).contains(&name.len())
             && !name.starts_with('.')
             && name.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '.' | '-' | '_'));

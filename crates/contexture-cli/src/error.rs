@@ -85,7 +85,7 @@ impl CliError {
             },
             Self::Weights(error) => match error {
                 WeightsError::Taken { .. } | WeightsError::Missing { .. } => 2,
-                WeightsError::BadName { .. } | WeightsError::NoModel { .. } => 3,
+                WeightsError::BadName { .. } | WeightsError::NoModel(_) => 3,
                 _ => 1,
             },
             Self::BadModel { .. } => 3,

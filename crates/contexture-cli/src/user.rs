@@ -12,8 +12,8 @@ pub fn configs() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
 }
 
-/// The folder of model files: `$CONTEXTURE_MODELS`, which may be wrong, else `$XDG_CACHE_HOME/contexture/models`, else
-/// `~/.cache/contexture/models`.
+/// The folder of model files: `$CONTEXTURE_MODELS`, as it is, else `$XDG_CACHE_HOME/contexture/models`,
+/// else `~/.cache/contexture/models`.
 pub fn models() -> Option<PathBuf> {
     let own = std::env::var_os("CONTEXTURE_MODELS").filter(|own| !own.is_empty());
     let caches = || absolute("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")));

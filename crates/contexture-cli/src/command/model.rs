@@ -1,4 +1,5 @@
 use contexture_agent::clock::rfc3339;
+use contexture_model::gguf::Header;
 use contexture_model::weights::{KNOWN, Shelf, Stock, Taken, Weights, WeightsError};
 use indicatif::DecimalBytes;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use crate::agent::local;
 use crate::args::Models;
 use crate::error::CliError;
 use crate::models::{self, DEFAULT};
-use crate::view::{Bar, Paint, safe};
+use crate::view::{Bar, Paint, safe, thousands};
 
 /// `ctx model`.
 pub fn model(what: &Models, json: bool) -> Result<(), CliError> {
@@ -84,7 +85,7 @@ fn list(shelf: &Shelf, json: bool) -> Result<(), CliError> {
         let room = widest.unwrap_or_default() - weights.name.len();
         let size = format!("{:>9}", DecimalBytes(weights.bytes).to_string());
         let mut rest = vec![size];
-        rest.extend(kind(weights));
+        rest.extend(kind(weights).map(|kind| safe(&kind)));
         rest.push(paint.dim(&safe(&weights.source)));
         let (name, gap) = (paint.bold(&weights.name), " ".repeat(room));
         out.push_str(&format!("{name}{gap}  {}\n", rest.join("  ")));
@@ -144,12 +145,16 @@ fn done(weights: &Weights, what: &str, json: bool) -> Result<(), CliError> {
     print(format!("{what}: {} ({size}, {path})\n", weights.name).as_bytes())
 }
 
-/// What the file says of itself, in a few words; none where that is not known.
-fn kind(_weights: &Weights) -> Option<String> {
-    None
+/// What the file says of itself, in a few words; none where it says nothing that makes sense.
+fn kind(weights: &Weights) -> Option<String> {
+    let header = Header::of_file(&weights.path).ok()?;
+    let context = thousands(header.context_length as usize);
+    Some(format!("{}, {context} tokens", header.architecture))
 }
 
 fn about(weights: &Weights) -> Value {
+    let header = Header::of_file(&weights.path).ok();
+    let header = header.as_ref();
     json!({
         "name": weights.name,
         "bytes": weights.bytes,
@@ -157,5 +162,8 @@ fn about(weights: &Weights) -> Value {
         "source": weights.source,
         "addedAt": rfc3339(weights.added),
         "path": weights.path.display().to_string(),
+        "architecture": header.map(|header| &header.architecture),
+        "contextLength": header.map(|header| header.context_length),
+        "parameters": header.map(Header::parameters),
     })
 }

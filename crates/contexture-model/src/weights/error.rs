@@ -2,6 +2,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::gguf::GgufError;
+
 /// A name whose file or record cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged {
@@ -54,14 +56,9 @@ pub enum WeightsError {
         /// The name.
         name: String,
     },
-    /// Not a file that could hold a model.
-    #[error("{}: {what}", .place.display())]
-    NoModel {
-        /// The file.
-        place: PathBuf,
-        /// Why.
-        what: String,
-    },
+    /// Not the file of a model.
+    #[error("{0}")]
+    NoModel(GgufError),
     /// The disk is full.
     #[error("{}: the disk is full", .place.display())]
     NoRoom {
@@ -159,7 +156,7 @@ impl WeightsError {
             Self::Missing { .. } => "`ctx model list` names those there are".to_owned(),
             Self::Damaged(damaged) => damaged.hint(),
             Self::Busy { .. } => "wait until it is done, then try again".to_owned(),
-            Self::NoModel { .. } => "a model is a file in the GGUF format".to_owned(),
+            Self::NoModel(error) => error.hint().to_owned(),
             Self::NoRoom { .. } => {
                 "make room, then try again; a pull goes on where it stopped".to_owned()
             }
@@ -181,7 +178,7 @@ impl WeightsError {
             Self::Missing { .. } => "Missing",
             Self::Damaged(_) => "Damaged",
             Self::Busy { .. } => "Busy",
-            Self::NoModel { .. } => "NoModel",
+            Self::NoModel(_) => "NoModel",
             Self::NoRoom { .. } | Self::Io { .. } => "Io",
             _ => "Fetch",
         }

