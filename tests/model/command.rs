@@ -54,10 +54,12 @@ fn a_model_is_added_shown_listed_and_removed() {
     assert_eq!(machine.list()["available"][0]["name"], "smollm2");
     let bytes = model(50_000);
     machine.project.write("own.gguf", &bytes);
-    let (said, told) = machine.ctx(&["add", "own", "own.gguf"]).ends(0);
+    let (said, told) = machine
+        .ctx(&["add", "--untried", "own", "own.gguf"])
+        .ends(0);
     assert!(said.starts_with("added: own (50.00 kB, "), "{said}");
     assert!(told.contains("own: checking: 50.00 kB"), "{told}");
-    let added = machine.ctx(&["add", "two", "own.gguf", "--json"]);
+    let added = machine.ctx(&["add", "--untried", "two", "own.gguf", "--json"]);
     let (said, told) = added.ends(0);
     assert_eq!(told, "");
     let added: Value = serde_json::from_str(&said).unwrap();
@@ -91,7 +93,7 @@ fn wrong_usage_is_told_with_a_remedy() {
     let machine = Machine::new();
     machine.project.write("own.gguf", model(20_000));
     machine.project.write("odd", "something else");
-    let add = |args: &[&str]| machine.ctx(&[&["add"], args].concat());
+    let add = |args: &[&str]| machine.ctx(&[&["add", "--untried"], args].concat());
     add(&["own", "own.gguf"]).success();
     add(&["own", "own.gguf"]).failure(2, "--force");
     add(&["own", "own.gguf", "--force"]).success();
@@ -133,7 +135,9 @@ fn models_are_in_the_users_cache_unless_told_otherwise() {
 fn a_damaged_model_is_listed_with_a_remedy() {
     let machine = Machine::new();
     machine.project.write("own.gguf", model(20_000));
-    machine.ctx(&["add", "own", "own.gguf"]).success();
+    machine
+        .ctx(&["add", "--untried", "own", "own.gguf"])
+        .success();
     std::fs::write(machine.models.join("own.json"), "{\u{7}").unwrap();
     let list = machine.ctx(&["list"]).success();
     assert!(list.contains("damaged: own: its record"), "{list}");
@@ -190,7 +194,9 @@ fn what_is_not_the_model_is_told_and_removed() {
 fn what_is_there_is_not_fetched() {
     let machine = Machine::new();
     machine.project.write("own.gguf", model(20_000));
-    machine.ctx(&["add", "smollm2", "own.gguf"]).success();
+    machine
+        .ctx(&["add", "--untried", "smollm2", "own.gguf"])
+        .success();
     let pull = || machine.pull("http://127.0.0.1:1/simple");
     assert!(pull().success().starts_with("already here: smollm2"));
     assert_eq!(machine.list()["available"], serde_json::json!([]));
@@ -204,7 +210,7 @@ fn two_who_add_one_name_at_once_leave_one_whole_model() {
         machine.project.write("one.gguf", &one);
         machine.project.write("two.gguf", &two);
         let add = |file: &str| {
-            let mut command = machine.ctx(&["add", "own", file]).command();
+            let mut command = machine.ctx(&["add", "--untried", "own", file]).command();
             command.spawn().unwrap()
         };
         let children = [add("one.gguf"), add("two.gguf")];
@@ -231,12 +237,16 @@ fn whoever_looks_while_models_are_replaced_sees_whole_ones() {
     for (size, name) in sizes.iter().zip(["0.gguf", "1.gguf"]) {
         machine.project.write(name, model(*size));
     }
-    machine.ctx(&["add", "own", "0.gguf"]).success();
+    machine
+        .ctx(&["add", "--untried", "own", "0.gguf"])
+        .success();
     std::thread::scope(|scope| {
         let replacing = scope.spawn(|| {
             for n in 0..30 {
                 let file = ["1.gguf", "0.gguf"][n % 2];
-                machine.ctx(&["add", "own", file, "--force"]).success();
+                machine
+                    .ctx(&["add", "--untried", "own", file, "--force"])
+                    .success();
             }
         });
         let shelf = contexture_model::weights::Shelf::new(&machine.models);

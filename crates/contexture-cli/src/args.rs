@@ -328,6 +328,9 @@ pub enum Models {
         /// Put it in the place of the one that has the name
         #[arg(long)]
         force: bool,
+        /// Do not load it first to see whether it works
+        #[arg(long)]
+        untried: bool,
     },
     /// What is known of a model
     Show {

@@ -17,12 +17,19 @@ pub fn model(what: &Models, json: bool) -> Result<(), CliError> {
     match what {
         Models::List => list(&shelf, json),
         Models::Pull { name } => pull(&shelf, name.as_deref().unwrap_or(DEFAULT), json),
-        Models::Add { name, file, force } => {
+        Models::Add {
+            name,
+            file,
+            force,
+            untried,
+        } => {
             let taken = match force {
                 true => Taken::Replace,
                 false => Taken::Refuse,
             };
-            local::tried(file)?;
+            if !untried {
+                local::tried(file)?;
+            }
             let mut bar = Bar::new(name, json);
             let added = shelf.add(name, file, taken, &mut |progress| bar.show(&progress));
             bar.end();

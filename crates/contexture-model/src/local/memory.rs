@@ -27,7 +27,8 @@ fn within(free: Option<u64>, weights: u64, cell: u64, wanted: usize) -> Result<u
     Ok(cells)
 }
 
-/// The memory that may still be taken: of the machine, and of the group that limits this process.
+/// The memory that may still be taken: of the machine, of the group that this process is in, and by
+/// its own limit.
 fn free() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|info| {
@@ -45,8 +46,41 @@ fn free() -> Option<u64> {
         };
         Some(number("memory.max")?.saturating_sub(number("memory.current")?))
     });
-    match (machine, group) {
-        (Some(machine), Some(group)) => Some(machine.min(group)),
-        (one, other) => one.or(other),
+    // What the shell's `ulimit -v` leaves.
+    let own = read("/proc/self/limits").and_then(|limits| {
+        let line = limits
+            .lines()
+            .find_map(|line| line.strip_prefix("Max address space"))?;
+        let most: u64 = line.split_whitespace().next()?.parse().ok()?;
+        let pages = read("/proc/self/statm")?;
+        let taken: u64 = pages.split(' ').next()?.parse().ok()?;
+        Some(most.saturating_sub(taken.saturating_mul(4096)))
+    });
+    [machine, group, own].into_iter().flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_fewer_where_memory_is_short_and_too_few_are_refused() {
+        let (weights, cell) = (100 << 20, 20_000);
+        let room = |free: u64| within(Some(free), weights, cell, 8_192);
+        assert!(matches!(room(2 << 30), Ok(8_192)));
+        let some = room(weights + ENGINE + 2_000 * cell).ok();
+        assert_eq!(some, Some(2_000));
+        let Err(LocalError::Memory { needed, free }) = room(weights + ENGINE + 100 * cell) else {
+            unreachable!("a hundred cells are of no use");
+        };
+        assert!(needed > free);
+        assert!(
+            within(None, u64::MAX, u64::MAX, 8_192).is_ok(),
+            "nobody says how much there is"
+        );
+        assert!(
+            within(Some(1 << 40), u64::MAX, u64::MAX, 8_192).is_err(),
+            "and no overflow"
+        );
     }
 }
