@@ -104,14 +104,6 @@ impl Bar {
         }
     }
 
-    /// Leaves the bar as it is. Behind it stands what a terminal shows of Ctrl-C, on a line that is not ours.
-    pub fn stay(&self) {
-        if let Form::Drawn(bar) = &self.form {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-            eprintln!();
-        }
-    }
-
     fn say(&mut self, words: &str) {
         let line = format!("{}: {words}", self.name);
         match &self.form {
