@@ -19,7 +19,8 @@ enum Form {
 }
 
 const WIDE: &str = "{msg} {bar:28} {decimal_bytes:>9} of {decimal_total_bytes}  {decimal_bytes_per_sec:>11}  {eta} left";
-const NARROW: &str = "{msg} {decimal_bytes} of {decimal_total_bytes}  {eta} left";
+const NARROW: &str =
+    "{msg} {decimal_bytes} of {decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left";
 const OPEN: &str = "{msg} {decimal_bytes}  {decimal_bytes_per_sec}";
 
 impl Bar {
