@@ -56,18 +56,13 @@ pub async fn fetch(name: &str, quiet: bool) -> Result<Weights, CliError> {
         pulled = pulled => Some(pulled),
         _ = tokio::signal::ctrl_c() => None,
     };
+    bar.end();
     match pulled {
-        Some(pulled) => {
-            bar.end();
-            Ok(pulled?)
-        }
-        None => {
-            bar.stay();
-            Err(CliError::Unfinished {
-                what: "stopped".to_owned(),
-                hint: format!("what has come is kept: `ctx model pull {name}` goes on there"),
-            })
-        }
+        Some(pulled) => Ok(pulled?),
+        None => Err(CliError::Unfinished {
+            what: "stopped".to_owned(),
+            hint: format!("what has come is kept: `ctx model pull {name}` goes on there"),
+        }),
     }
 }
 

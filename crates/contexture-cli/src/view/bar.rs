@@ -19,7 +19,8 @@ enum Form {
 }
 
 const WIDE: &str = "{msg} {bar:28} {decimal_bytes:>9} of {decimal_total_bytes}  {decimal_bytes_per_sec:>11}  {eta} left";
-const NARROW: &str = "{msg} {decimal_bytes} of {decimal_total_bytes}  {eta} left";
+const NARROW: &str =
+    "{msg} {decimal_bytes} of {decimal_total_bytes}  {decimal_bytes_per_sec}  {eta} left";
 const OPEN: &str = "{msg} {decimal_bytes}  {decimal_bytes_per_sec}";
 
 impl Bar {
@@ -101,14 +102,6 @@ impl Bar {
     pub fn end(&self) {
         if let Form::Drawn(bar) = &self.form {
             bar.finish_and_clear();
-        }
-    }
-
-    /// Leaves the bar as it is. Behind it stands what a terminal shows of Ctrl-C, on a line that is not ours.
-    pub fn stay(&self) {
-        if let Form::Drawn(bar) = &self.form {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-            eprintln!();
         }
     }
 
