@@ -40,6 +40,8 @@ struct State {
 }
 
 const INSTRUCTION: &str = include_str!("../templates/summarise.md");
+/// For a model that long instructions confuse.
+const SHORT: &str = include_str!("../templates/summarise-small.md");
 /// How long a summary may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Of the names that a summary must have, the model itself must say this share. An error text or an
@@ -101,7 +103,7 @@ impl ModelCompactor {
 
     /// The request's body: the conversation up to the end of the span, or the span alone.
     fn body(&self, span: &Span<'_>) -> Result<(Vec<u8>, String), String> {
-        let instruction = instruction(span)?;
+        let instruction = instruction(span, self.model.is_small())?;
         let (messages, tools) = self.riding(span)?;
         match self.built(messages, tools, &instruction) {
             Ok((body, digest, false)) => Ok((body, digest)),
@@ -226,8 +228,31 @@ impl Compactor for ModelCompactor {
             }
         }
         self.state().calls.push(call);
-        completed(&asked?.0, span)
+        let text = asked?.0;
+        if repeats(&text, &instruction(span, self.model.is_small())?) {
+            return Err("it repeats what it was asked".to_owned());
+        }
+        completed(&text, span)
     }
+}
+
+/// Whether half of a text or more stands in the instruction, line by line: small models say again what
+/// they were told last.
+fn repeats(text: &str, instruction: &str) -> bool {
+    let flat = |text: &str| {
+        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        words.join(" ")
+    };
+    let instruction = flat(instruction);
+    let lines = text.split_inclusive(['.', ':', '\n']).map(flat);
+    let (mut all, mut repeated) = (0, 0);
+    for line in lines {
+        all += line.len();
+        if line.len() >= 12 && instruction.contains(&line) {
+            repeated += line.len();
+        }
+    }
+    repeated > 0 && repeated * 2 >= all
 }
 
 /// The model's words, with the user's rules verbatim and the names that it left out.
@@ -279,7 +304,7 @@ fn completed(text: &str, span: &Span<'_>) -> Result<String, String> {
     }
 }
 
-fn instruction(span: &Span<'_>) -> Result<String, String> {
+fn instruction(span: &Span<'_>, small: bool) -> Result<String, String> {
     let names = match span.probes.as_slice() {
         [] => "(none)".to_owned(),
         probes => probes.join(", "),
@@ -288,7 +313,7 @@ fn instruction(span: &Span<'_>) -> Result<String, String> {
     let words = span.max_tokens / 2;
     render_str(
         "summarise",
-        INSTRUCTION,
+        if small { SHORT } else { INSTRUCTION },
         json!({"words": words, "names": names}),
     )
     .map_err(said)
@@ -296,4 +321,29 @@ fn instruction(span: &Span<'_>) -> Result<String, String> {
 
 fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_that_says_the_instruction_again_is_none() {
+        let parrot = "The conversation above will leave your window, and what you write now takes its\n\
+                      place. Write a record of it for yourself, in at most 32 words:";
+        assert!(repeats(parrot, &INSTRUCTION.replace("{{ words }}", "32")));
+        let short = SHORT.replace("{{ words }}", "40");
+        assert!(repeats(
+            "summarise our conversation above in at most 40 words: what I asked for",
+            &short
+        ));
+        for honest in [
+            "The user asked for a release of the parser. The tests pass. The changelog is left to do.",
+            "Asked: what was found in the harbour. Found: boats.",
+            "",
+        ] {
+            assert!(!repeats(honest, INSTRUCTION), "{honest}");
+            assert!(!repeats(honest, &short), "{honest}");
+        }
+    }
 }

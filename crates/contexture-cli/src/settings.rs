@@ -76,11 +76,6 @@ pub fn of_session(
         ..BuildInput::default()
     };
     let mut settings = with_config(limits, &input, None, config)?;
-    let made_with = last.and_then(|record| record.max_input_tokens);
-    if let (None, Some(budget)) = (limits.budget, made_with) {
-        settings.config.max_input_tokens = budget;
-        settings.config.validate()?;
-    }
     settings.wire = last.and_then(|record| record.wire).unwrap_or_default();
     Ok(settings)
 }
