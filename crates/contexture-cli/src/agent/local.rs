@@ -47,12 +47,13 @@ pub fn open(spec: &str, name: &str, limits: LocalConfig) -> Result<Arc<dyn Model
 
 /// What counts as this model does, where it is here.
 pub fn tokenizer(spec: &str) -> Option<Arc<dyn Tokenizer>> {
-    let name = spec.strip_prefix(super::LOCAL)?;
+    let name = spec.strip_prefix(super::model::LOCAL)?;
     let weights = models::shelf().ok()?.get(name).ok()??;
     let vocabulary = Vocabulary::open(spec, &weights.path).ok()?;
     Some(Arc::new(vocabulary))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "as map_err gives it")]
 fn wrong(error: LocalError) -> CliError {
     let (what, hint) = (error.to_string(), error.hint());
     match error {

@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
-pub use self::model::{LOCAL, chosen, compactor, model, of_spec, provider};
+pub use self::model::{chosen, compactor, model, of_spec, provider};
 use crate::args::{AgentOptions, CompactorName};
 use crate::command::mcp_options;
 use crate::config::{self, Config, Sandbox};
