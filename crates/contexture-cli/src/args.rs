@@ -29,6 +29,8 @@ pub enum Command {
     Run(Run),
     /// Talk with a model that has tools
     Chat(AgentOptions),
+    /// See in a minute what this is for, with a model on this machine
+    Demo(Demo),
     /// Build the exact request for a session, with a receipt
     Build(Build),
     /// What to append to a session that goes on, or that a provider refused as too long
@@ -95,6 +97,13 @@ pub struct Run {
     pub task: String,
     #[command(flatten)]
     pub agent: AgentOptions,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Demo {
+    /// The model
+    #[arg(long, value_name = "SPEC", default_value = crate::agent::DEFAULT)]
+    pub model: String,
 }
 
 /// What answers, what it may do, and where that is kept.

@@ -54,6 +54,7 @@ fn run(args: Args) -> Result<(), CliError> {
     match command {
         Command::Run(options) => command::run(&options, json, dir.as_deref()),
         Command::Chat(options) => command::chat(&options, json, dir.as_deref()),
+        Command::Demo(options) => command::demo(&options, json, dir.as_deref()),
         Command::Build(options) => command::build(&options, json, dir.as_deref()),
         Command::Update(options) => command::update(&options, json, dir.as_deref()),
         Command::Tokens(options) => command::tokens(&options, json),

@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
-pub use self::model::{chosen, compactor, model, of_spec, provider};
+pub use self::model::{DEFAULT, LOCAL, chosen, compactor, model, of_spec, provider};
 use crate::args::{AgentOptions, CompactorName};
 use crate::command::mcp_options;
 use crate::config::{self, Config, Sandbox};
@@ -247,7 +247,7 @@ fn approvals(options: &AgentOptions, config: &Config, screen: &Arc<Screen>) -> A
 }
 
 /// A name that no conversation has yet: the kind, the day and the time.
-fn fresh(sessions: &Sessions, kind: &str) -> Result<Key, CliError> {
+pub fn fresh(sessions: &Sessions, kind: &str) -> Result<Key, CliError> {
     let now = clock::now();
     let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
     let (day, time) = digits.split_at(8.min(digits.len()));

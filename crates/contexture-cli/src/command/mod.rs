@@ -3,6 +3,7 @@
 mod build;
 mod chat;
 mod compose;
+mod demo;
 mod diff;
 mod doctor;
 mod inspect;
@@ -31,6 +32,7 @@ use crate::{config, input};
 pub use build::build;
 pub use chat::chat;
 pub use compose::compose;
+pub use demo::demo;
 pub use diff::diff;
 pub use doctor::doctor;
 pub use inspect::inspect;

@@ -1,0 +1,15 @@
+//! `ctx demo`, with the real small model: what it says is so.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod plain;
+mod scene;
+mod steps;
+mod stopped;
