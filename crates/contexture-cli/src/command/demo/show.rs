@@ -40,7 +40,7 @@ const STEPS: [(&str, &str, &str); 8] = [
     (
         "hold",
         "",
-        "In the session itself the time is a note at the end, so the beginning stays as it was. The same question:",
+        "In the session itself the time is a note at the end, and the beginning stays as it was:",
     ),
     (
         "compact",
@@ -63,7 +63,7 @@ const STEPS: [(&str, &str, &str); 8] = [
 ];
 
 /// The cells of a bar.
-const CELLS: usize = 24;
+const CELLS: usize = 16;
 const REUSED: u8 = 71;
 const READ: u8 = 173;
 const BAD: u8 = 167;
@@ -206,7 +206,7 @@ fn answer(asked: &Asked, paint: Paint) -> String {
         "predicted {:>3} · {} · {} · first word after {}",
         thousands(asked.predicted_tokens),
         paint.fg(REUSED, &format!("reused {:>3}", thousands(reused))),
-        paint.fg(READ, &format!("read {:>3}", thousands(read))),
+        paint.fg(READ, &format!("read {:>3} tokens", thousands(read))),
         paint.bold(&in_seconds(asked.first_word())),
     );
     let numbers = match width(&bar) + width(&numbers) <= room {
