@@ -11,12 +11,14 @@ mod ask;
 mod constraint;
 mod engine;
 mod memory;
+mod reader;
 mod said;
 mod shield;
 mod slots;
 mod template;
 mod vocabulary;
 mod words;
+mod worker;
 
 use std::path::Path;
 use std::sync::Arc;
