@@ -16,4 +16,6 @@ mod model_server;
 mod real_model;
 mod run;
 mod scene;
+#[path = "../common/small_model.rs"]
+mod small_model;
 mod usage;

@@ -11,5 +11,7 @@
 mod common;
 mod plain;
 mod scene;
+#[path = "../common/small_model.rs"]
+mod small_model;
 mod steps;
 mod stopped;

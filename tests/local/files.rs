@@ -1,4 +1,5 @@
-use crate::{Machine, weights};
+use crate::Machine;
+use crate::small_model::weights;
 
 // needs: model
 #[test]

