@@ -81,6 +81,11 @@ impl Times {
         out
     }
 
+    /// Takes a time that somebody else measured.
+    pub fn add(&mut self, time: Duration) {
+        self.0.push(time);
+    }
+
     /// The middle one.
     pub fn median(&self) -> Duration {
         let mut sorted = self.0.clone();

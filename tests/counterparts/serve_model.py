@@ -1,5 +1,6 @@
-"""Serves the small model of model.txt on a free port of this machine, and prints its address."""
+"""Serves the small model of model.txt on this machine, and prints its address."""
 
+import argparse
 import importlib.util
 import pathlib
 import socket
@@ -21,13 +22,18 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+wanted = argparse.ArgumentParser(description=__doc__)
+wanted.add_argument("--threads", type=int, default=1)
+wanted.add_argument("--port", type=int, default=None, help="a free one unless given")
+wanted = wanted.parse_args()
+
 params = xllamacpp.CommonParams()
 params.model.path = weights()
-params.port = free_port()
+params.port = wanted.port or free_port()
 params.n_ctx = 8192
 params.n_parallel = 1
 params.use_jinja = True
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = wanted.threads
 server = xllamacpp.Server(params)
 print(server.listening_address, flush=True)
 

