@@ -6,6 +6,7 @@
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::needless_pass_by_value,
     clippy::panic
 )]
 
@@ -42,9 +43,13 @@ fn main() {
         let sides = Sides::start(&model, &weights, threads);
         let of = if threads == 1 { "thread" } else { "threads" };
         note(&format!("{threads} {of}"));
-        sides.prompts();
+        // Answers first: the engine keeps what it has read of other conversations, and passes over it with
+        // each token that it writes.
         sides.answers();
         sides.calls();
+        sides.prompts();
+        note("and with the cache full of other conversations");
+        sides.answers();
     }
     note("a rate is the time of a token: the ratio of theirs to ours is our rate by theirs");
 }
