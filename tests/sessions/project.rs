@@ -13,18 +13,26 @@ fn the_project_is_found_upwards() {
         .success();
     assert!(project.log("s").exists());
     assert!(!deep.join(".contexture").exists());
-    // Where there is none, it begins here.
-    let fresh = tempfile::tempdir().unwrap();
-    ctx(&["sessions", "append", "s"])
-        .input(message("user", "hi").to_string())
-        .dir(fresh.path())
-        .success();
-    assert!(
-        fresh
-            .path()
-            .join(".contexture/sessions/s/log.jsonl")
-            .exists()
-    );
+}
+
+/// Where there is none above, it begins here; one that anybody may have put there is none.
+#[test]
+fn a_folder_that_everyone_may_write_to_makes_no_project_of_what_is_below() {
+    use std::os::unix::fs::PermissionsExt;
+    let everyones = tempfile::tempdir().unwrap();
+    let mode = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(everyones.path(), mode).unwrap();
+    let append = |dir: &std::path::Path| {
+        ctx(&["sessions", "append", "s"])
+            .input(message("user", "hi").to_string())
+            .dir(dir)
+            .success();
+        assert!(dir.join(".contexture/sessions/s/log.jsonl").exists());
+    };
+    append(everyones.path());
+    let own = everyones.path().join("own");
+    std::fs::create_dir(&own).unwrap();
+    append(&own);
 }
 
 #[test]

@@ -12,11 +12,24 @@ pub enum Kind {
     Chat,
     /// What an agent did, run by run.
     Memory,
+    /// What became of an agent of a fleet: made, started, stopped.
+    Agent,
+    /// The page that an agent shows.
+    Canvas,
+    /// What happened in a fleet, by day.
+    Events,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Session, Self::Chat, Self::Memory];
+    pub const ALL: [Self; 6] = [
+        Self::Session,
+        Self::Chat,
+        Self::Memory,
+        Self::Agent,
+        Self::Canvas,
+        Self::Events,
+    ];
 
     /// Its name, in messages and in the database.
     pub fn as_str(self) -> &'static str {
@@ -24,6 +37,9 @@ impl Kind {
             Self::Session => "session",
             Self::Chat => "chat",
             Self::Memory => "memory",
+            Self::Agent => "agent",
+            Self::Canvas => "canvas",
+            Self::Events => "events",
         }
     }
 }
@@ -38,28 +54,24 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The stream of this kind and name.
+    pub fn new(kind: Kind, key: Key) -> Self {
+        Self { kind, key }
+    }
+
     /// The log of a session.
     pub fn session(key: Key) -> Self {
-        Self {
-            kind: Kind::Session,
-            key,
-        }
+        Self::new(Kind::Session, key)
     }
 
     /// The transcript of a chat.
     pub fn chat(key: Key) -> Self {
-        Self {
-            kind: Kind::Chat,
-            key,
-        }
+        Self::new(Kind::Chat, key)
     }
 
     /// The execution memory of a chat's agent.
     pub fn memory(key: Key) -> Self {
-        Self {
-            kind: Kind::Memory,
-            key,
-        }
+        Self::new(Kind::Memory, key)
     }
 }
 

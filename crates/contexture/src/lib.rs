@@ -8,7 +8,7 @@
 //! bytes, on any machine, and a request can be made again years later.
 //!
 //! The modules are in the order of the flow: [`message`] → [`entry`] → [`tokens`] → [`prompt`] →
-//! [`build`] → [`replay`], [`diff`], [`export`]. [`import`] reads what other tools wrote.
+//! [`inject`] → [`build`] → [`replay`], [`diff`], [`export`]. [`import`] reads what other tools wrote.
 //!
 //! ```
 //! use contexture::{ContextConfig, Message, Session, Settings, Turn};
@@ -37,6 +37,7 @@ pub mod entry;
 mod error;
 pub mod export;
 pub mod import;
+pub mod inject;
 pub mod json;
 pub mod message;
 pub mod prompt;

@@ -137,7 +137,8 @@ const NAME: &str = "contexture.json";
 /// The folder of a project's data.
 pub const DATA: &str = ".contexture";
 
-/// The project's folder: `dir`, or the nearest upwards that is one; else where we are.
+/// The project's folder: `dir`, or the nearest upwards that is one; else where we are. What lies in a
+/// folder that everyone may write to, such as `/tmp`, counts only there: anyone could have put it in.
 fn root(dir: Option<&Path>) -> Result<PathBuf, CliError> {
     if let Some(dir) = dir {
         if !dir.is_dir() {
@@ -149,9 +150,25 @@ fn root(dir: Option<&Path>) -> Result<PathBuf, CliError> {
         return Ok(dir.to_owned());
     }
     let here = here()?;
-    let project = |folder: &&Path| folder.join(NAME).is_file() || folder.join(DATA).is_dir();
+    let project = |folder: &&Path| {
+        let found = folder.join(NAME).is_file() || folder.join(DATA).is_dir();
+        found && (*folder == here || !everyone_writes(folder))
+    };
     let root = here.ancestors().find(project).unwrap_or(&here);
     Ok(root.to_owned())
+}
+
+#[cfg(unix)]
+fn everyone_writes(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    folder
+        .metadata()
+        .is_ok_and(|folder| folder.permissions().mode() & 0o002 != 0)
+}
+
+#[cfg(not(unix))]
+fn everyone_writes(_: &Path) -> bool {
+    false
 }
 
 /// The working folder.

@@ -99,12 +99,12 @@ impl Constraint {
         Ok(())
     }
 
-    /// This came next. Gives whether the value is whole.
+    /// This came next. Gives whether nothing more can come: a number may be whole and go on.
     pub fn take(&mut self, id: Id) -> Result<bool, ModelError> {
         self.matcher
             .consume_token(id.cast_unsigned())
             .map_err(lost)?;
-        Ok(self.matcher.is_stopped() || self.matcher.is_accepting().map_err(lost)?)
+        Ok(self.matcher.is_stopped())
     }
 }
 

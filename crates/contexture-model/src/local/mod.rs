@@ -139,11 +139,6 @@ impl LocalModel {
             small: header.parameters() < SMALL,
         })
     }
-
-    /// Counts as the engine does.
-    pub fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
-    }
 }
 
 /// What the model and the machine allow.

@@ -105,6 +105,15 @@ impl Said {
         self.show(self.text.len())
     }
 
+    /// Whether this may come to a call in a model's own form, which is known at its end.
+    pub fn may_be_a_call(&self) -> bool {
+        let plain = self.text.trim_start();
+        plain.is_empty()
+            || plain.starts_with(['{', '['])
+            || self.text.contains(CALL.0)
+            || overlap(&self.text, CALL.0) > 0
+    }
+
     /// All of it.
     pub fn text(&self) -> &str {
         &self.text
@@ -261,6 +270,21 @@ mod tests {
             let pieces: [&[u8]; 3] = [b"Well. ", a, &behind];
             let (text, met) = shown(&pieces, &[], Some(CALL.0));
             assert_eq!((text.as_str(), met), ("Well. ", Met::Call), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn text_of_a_model_with_its_own_form_is_held_back_where_it_may_be_a_call() {
+        let held = |text: &str| {
+            let mut said = Said::new(Vec::new(), None);
+            said.push(text.as_bytes());
+            said.may_be_a_call()
+        };
+        for text in ["", " ", "{\"na", " [TOOL_C", "Well.\n<tool", "Well. <tool_call>{"] {
+            assert!(held(text), "{text:?}");
+        }
+        for text in ["Well", "a < b", "a {b}"] {
+            assert!(!held(text), "{text:?}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! A conversation in the words of a template: what it has no form for is said in words.
 
+use contexture::prompt::signature;
 use contexture::{Content, Message, Part, Role};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::template::{Spoken, Takes};
 
@@ -50,8 +51,9 @@ fn text(message: &Message) -> String {
             Part::Text { text, .. } => out.push_str(text),
             Part::Image { .. } => out.push_str("[a picture, which this model cannot see]"),
             Part::File { .. } => out.push_str("[a file, which this model cannot read]"),
+            Part::Other(_) => out.push_str("[something that this model cannot read]"),
             // Thoughts are the model's own and not part of what was said.
-            Part::Thinking { .. } | Part::Other(_) => {}
+            Part::Thinking { .. } => {}
         }
     }
     out
@@ -119,40 +121,14 @@ pub(super) fn line(tool: &Value) -> String {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let empty = Map::new();
     let parameters = function.get("parameters").unwrap_or(&Value::Null);
-    let of = |name: &str| parameters.get(name);
-    let properties = of("properties")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
-    let needed = |name: &str| {
-        let required = of("required").and_then(Value::as_array);
-        required.is_some_and(|names| names.iter().any(|n| n == name))
-    };
-    let arguments: Vec<String> = properties
-        .iter()
-        .map(|(name, schema)| {
-            let mark = if needed(name) { "" } else { "?" };
-            format!("{name}{mark}: {}", kind(schema))
-        })
-        .collect();
     let described = field("description").trim();
     let first = described
         .split_inclusive(['.', '\n'])
         .next()
         .unwrap_or_default();
     let short: String = first.trim().chars().take(LINE).collect();
-    format!("{}({}): {short}", field("name"), arguments.join(", "))
-}
-
-/// What a schema wants, in a word or two.
-fn kind(schema: &Value) -> String {
-    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        let values: Vec<String> = values.iter().take(8).map(Value::to_string).collect();
-        return values.join("|");
-    }
-    let named = schema.get("type").and_then(Value::as_str);
-    named.unwrap_or("any").to_owned()
+    format!("{}: {short}", signature(field("name"), parameters))
 }
 
 /// The function in a tool's spec, with or without its wrapping.

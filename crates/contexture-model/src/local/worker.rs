@@ -131,12 +131,15 @@ impl<'m> Worker<'m> {
                 false => self.model.vocab().token_to_piece(token, native, None),
             };
             if let Some(constraint) = &mut constraint {
-                let whole = constraint.take(token.0)? || ended;
-                match &mut growing.call {
-                    Some(json) => json.extend_from_slice(&bytes),
-                    None => drop(growing.said.push(&bytes)),
-                }
-                if whole {
+                let whole = ended || constraint.take(token.0)?;
+                let met = match &mut growing.call {
+                    Some(json) => {
+                        json.extend_from_slice(&bytes);
+                        Met::Nothing
+                    }
+                    None => growing.said.push(&bytes),
+                };
+                if whole || met == Met::Stop {
                     break match growing.call {
                         Some(_) => Stop::Tools,
                         None => Stop::End,
@@ -156,9 +159,9 @@ impl<'m> Worker<'m> {
                     }
                 }
             }
-            // Whether a model's own form is text or a call is known at its end.
+            let own_call = native && !ask.tools.is_empty() && growing.said.may_be_a_call();
             if growing.call.is_none()
-                && !native
+                && !own_call
                 && let Some(text) = growing.said.fresh()
             {
                 tell(Delta::Text(text.to_owned()));

@@ -126,6 +126,18 @@ fn an_answer_is_held_to_its_schema() {
         (reply.stop, shown.as_str()),
         (Stop::End, &*reply.message.text())
     );
+    // A number is whole at its first digit and goes on.
+    asked["response_format"]["json_schema"]["schema"] =
+        json!({"type": "integer", "minimum": 1000, "maximum": 9999});
+    let (reply, _) = ask(&model, &asked);
+    let text = reply.unwrap().message.text().into_owned();
+    assert!((1000..10000).contains(&text.parse().unwrap()), "{text}");
+    asked["response_format"]["json_schema"]["schema"] = json!({"enum": ["red", "redder"]});
+    asked["stop"] = json!(["red"]);
+    let (reply, _) = ask(&model, &asked);
+    let reply = reply.unwrap();
+    assert_eq!((&*reply.message.text(), reply.stop), ("\"", Stop::End));
+    asked["stop"] = json!([]);
     asked["response_format"]["json_schema"]["schema"] = json!({"type": "nonsense"});
     let (refused, _) = ask(&model, &asked);
     let refused = refused.unwrap_err().to_string();

@@ -427,7 +427,7 @@ impl Log for FileLog {
         *place = None;
         synced.map_err(failed)?;
         // What is left is ours alone, and no stream: failing to tidy up changes nothing.
-        if stream.kind != Kind::Memory {
+        if home(stream.kind).1.starts_with('/') {
             let _ = self.disk.remove(folder);
         }
         Ok(true)

@@ -8,14 +8,18 @@ pub fn home(kind: Kind) -> (&'static str, &'static str) {
         Kind::Session => ("sessions", "/log.jsonl"),
         Kind::Chat => ("chats", "/history.jsonl"),
         Kind::Memory => ("memory/agent-context", ".jsonl"),
+        Kind::Agent => ("agents", ".jsonl"),
+        Kind::Canvas => ("canvas", ".jsonl"),
+        Kind::Events => ("events", ".jsonl"),
     }
 }
 
 /// The stream that a name in the folder of its kind stands for.
 pub fn stream_of(kind: Kind, name: &str) -> Option<Stream> {
-    let name = match kind {
-        Kind::Memory => name.strip_suffix(home(kind).1)?,
-        Kind::Session | Kind::Chat => name,
+    let (_, ending) = home(kind);
+    let name = match ending.starts_with('/') {
+        true => name,
+        false => name.strip_suffix(ending)?,
     };
     let key = Key::from_file_name(name)?;
     Some(Stream { kind, key })

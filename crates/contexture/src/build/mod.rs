@@ -14,7 +14,7 @@ mod cover;
 mod dedupe;
 mod fit;
 pub(crate) mod held;
-mod hidden;
+pub(crate) mod hidden;
 mod input;
 mod item;
 mod manager;

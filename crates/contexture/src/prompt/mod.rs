@@ -20,6 +20,7 @@ pub mod policy;
 mod read;
 pub mod runtime;
 mod section;
+mod signature;
 mod template;
 
 pub use compose::{SEPARATOR, sections, system_prompt};
@@ -29,4 +30,6 @@ pub use options::{
 };
 pub use policy::{Filtered, Removed, Verdict};
 pub use section::{Section, Stability};
+pub(crate) use signature::arguments;
+pub use signature::signature;
 pub use template::{Template, render_str};

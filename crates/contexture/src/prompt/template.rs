@@ -41,12 +41,23 @@ macro_rules! templates {
 }
 
 templates! {
+    /// What an employee is. Takes no values.
+    ArchetypeEmployee = "archetype-employee",
+    /// What an agent of a repository is. Takes no values.
+    ArchetypeRepo = "archetype-repo",
+    /// What a service is. Takes no values.
+    ArchetypeService = "archetype-service",
     /// How to behave in `chat` and `agent` mode. Takes no values.
     BaseRulesChat = "base-rules-chat",
     /// How to behave in `run` mode. Takes no values.
     BaseRulesRun = "base-rules-run",
     /// What happened on a branch that was left: `summary`.
     BranchSummary = "branch-summary",
+    /// What a canvas is for. Takes no values.
+    CanvasContext = "canvas-context",
+    /// Who an agent of a fleet is: `agentName`, `archetype`, `archetypeDescription`, `backendType`,
+    /// `workspacePolicy`.
+    CoreIdentity = "core-identity",
     /// What the host wants the model to bear in mind this turn: `lines`.
     Hints = "hints",
     /// The first line of the prompt: `mode`.
@@ -59,6 +70,8 @@ templates! {
     RuntimeInit = "runtime-init",
     /// What stands in the place of a span of history: `summary`.
     Summary = "summary",
+    /// How to call the host's tools: `toolList`, and `token`, the name of the variable that holds it.
+    ToolInstructions = "tool-instructions",
     /// Which tools may be used: the four lists and `customRules`.
     ToolPolicy = "tool-policy",
 }

@@ -1,0 +1,159 @@
+//! Tells everyone who listens what happened, in one order.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use contexture_agent::clock;
+use serde::Serialize;
+use tokio::sync::broadcast;
+
+use crate::Event;
+
+/// How many events are remembered for whoever comes back after a short absence, and how far somebody may
+/// fall behind.
+const REMEMBERED: usize = 1_024;
+
+/// An event, with its place in the order.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Happened {
+    /// Its number, from 1, in the order of this process.
+    pub id: u64,
+    /// When.
+    pub at: String,
+    /// What.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// The event bus. Telling never waits: who is too slow misses something, and learns how much.
+#[derive(Debug)]
+pub struct Bus {
+    state: Mutex<State>,
+    everyone: broadcast::Sender<Arc<Happened>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    recent: VecDeque<Arc<Happened>>,
+}
+
+/// What somebody hears.
+#[derive(Debug)]
+pub struct Subscription {
+    before: VecDeque<Arc<Happened>>,
+    live: broadcast::Receiver<Arc<Happened>>,
+    missed: u64,
+}
+
+impl Default for Bus {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            everyone: broadcast::channel(REMEMBERED).0,
+        }
+    }
+}
+
+impl Bus {
+    /// Tells everyone.
+    pub fn tell(&self, event: Event) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.last += 1;
+        let happened = Arc::new(Happened {
+            id: state.last,
+            at: clock::now(),
+            event,
+        });
+        if state.recent.len() == REMEMBERED {
+            state.recent.pop_front();
+        }
+        state.recent.push_back(Arc::clone(&happened));
+        // Under the lock, so that everyone hears the same order. Nobody listening is no error.
+        let _ = self.everyone.send(happened);
+    }
+
+    /// Listens from now on; with `after`, also to what happened behind that one and is remembered.
+    pub fn subscribe(&self, after: Option<u64>) -> Subscription {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = after.unwrap_or(state.last).min(state.last);
+        let oldest = state.recent.front().map_or(state.last + 1, |first| first.id);
+        Subscription {
+            before: state
+                .recent
+                .iter()
+                .filter(|happened| happened.id > after)
+                .cloned()
+                .collect(),
+            live: self.everyone.subscribe(),
+            missed: oldest.saturating_sub(after + 1),
+        }
+    }
+}
+
+impl Subscription {
+    /// The next event; none when the fleet has ended.
+    pub async fn next(&mut self) -> Option<Arc<Happened>> {
+        if let Some(happened) = self.before.pop_front() {
+            return Some(happened);
+        }
+        loop {
+            match self.live.recv().await {
+                Ok(happened) => return Some(happened),
+                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// How many events were missed since this was last asked.
+    pub fn missed(&mut self) -> u64 {
+        std::mem::take(&mut self.missed)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn state(agent: &str) -> Event {
+        Event::AgentState {
+            agent: agent.to_owned(),
+            state: "running".to_owned(),
+            why: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_hears_what_was_missed_and_in_order() {
+        let bus = Bus::default();
+        for agent in ["a", "b", "c"] {
+            bus.tell(state(agent));
+        }
+        let mut back = bus.subscribe(Some(1));
+        bus.tell(state("d"));
+        for (id, agent) in [(2, "b"), (3, "c"), (4, "d")] {
+            let happened = back.next().await.unwrap();
+            assert_eq!((happened.id, happened.event.agent()), (id, Some(agent)));
+        }
+        assert_eq!(back.missed(), 0);
+        let mut new = bus.subscribe(None);
+        bus.tell(state("e"));
+        assert_eq!(new.next().await.unwrap().id, 5);
+    }
+
+    #[tokio::test]
+    async fn who_is_too_slow_learns_how_much_was_missed() {
+        let bus = Bus::default();
+        let mut slow = bus.subscribe(None);
+        for _ in 0..REMEMBERED + 10 {
+            bus.tell(state("a"));
+        }
+        assert_eq!(slow.next().await.unwrap().id, 11);
+        assert_eq!(slow.missed(), 10);
+        // Nor is more remembered than that.
+        let mut back = bus.subscribe(Some(3));
+        assert_eq!((back.missed(), back.next().await.unwrap().id), (7, 11));
+    }
+}

@@ -1,0 +1,196 @@
+use serde::Serialize;
+use serde_json::Value;
+
+/// What happens in a fleet: spec 000's events and those of agents, tools and canvases.
+///
+/// Nothing here holds a secret: a token appears by its first eight characters.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Event {
+    /// A session's context is about to be collected.
+    #[serde(rename = "session:preparing")]
+    Preparing {
+        /// Whose.
+        agent: String,
+        /// Which session.
+        session_id: String,
+        /// How many providers are asked.
+        provider_count: usize,
+    },
+    /// It is there.
+    #[serde(rename = "session:context-ready")]
+    ContextReady {
+        /// Whose.
+        agent: String,
+        /// Which session.
+        session_id: String,
+        /// How many MCP servers.
+        mcp_server_count: usize,
+        /// How many internal tools.
+        tool_count: usize,
+        /// How many pieces of system context.
+        context_additions: usize,
+    },
+    /// A provider gave nothing: it failed, took too long, or gave too much.
+    #[serde(rename = "session:provider-failed")]
+    ProviderFailed {
+        /// Whose session.
+        agent: String,
+        /// Which session.
+        session_id: String,
+        /// Which provider.
+        provider: String,
+        /// Why.
+        why: String,
+    },
+    /// Tokens count no more.
+    #[serde(rename = "session:tokens-revoked")]
+    TokensRevoked {
+        /// Whose.
+        agent: String,
+        /// How many.
+        count: usize,
+    },
+    /// Tools came or went during a session.
+    #[serde(rename = "session:tools-changed")]
+    ToolsChanged {
+        /// Whose.
+        agent: String,
+        /// Which session.
+        session_id: String,
+        /// Tools that came.
+        add: Vec<String>,
+        /// Tools that went.
+        remove: Vec<String>,
+        /// Why.
+        reason: String,
+    },
+    /// An agent is in another state.
+    #[serde(rename = "agent:state")]
+    AgentState {
+        /// Which.
+        agent: String,
+        /// `created`, `starting`, `running`, `stopping`, `stopped`, `crashed`, `restarting`, `failed`,
+        /// `removed`.
+        state: String,
+        /// Why, where somebody would ask.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// An agent says or does something in a session.
+    #[serde(rename = "agent:update")]
+    AgentUpdate {
+        /// Which.
+        agent: String,
+        /// In which session.
+        session_id: String,
+        /// What: the update as the protocol has it.
+        update: Value,
+    },
+    /// An agent asks whether it may do something.
+    #[serde(rename = "permission:asked")]
+    PermissionAsked {
+        /// Which.
+        agent: String,
+        /// In which session.
+        session_id: String,
+        /// The question's name, to answer it by.
+        request_id: String,
+        /// What it wants to do.
+        title: String,
+        /// What may be answered.
+        options: Value,
+    },
+    /// The question was answered, or was left too long.
+    #[serde(rename = "permission:answered")]
+    PermissionAnswered {
+        /// Which agent asked.
+        agent: String,
+        /// The question.
+        request_id: String,
+        /// The option that was chosen; none for a denial without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        option_id: Option<String>,
+        /// Who decided: `policy`, `person`, `timeout`, `cancelled`.
+        by: String,
+    },
+    /// An internal tool was called.
+    #[serde(rename = "tool:called")]
+    ToolCalled {
+        /// By which agent.
+        agent: String,
+        /// In which session.
+        session_id: String,
+        /// Which.
+        tool: String,
+        /// With which token: its first characters.
+        token: String,
+        /// With what, long texts cut.
+        arguments: Value,
+        /// Whether it worked.
+        success: bool,
+        /// Why it did not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A canvas has other content.
+    #[serde(rename = "canvas:changed")]
+    CanvasChanged {
+        /// Whose.
+        agent: String,
+        /// Its title, where it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// How long it is; nothing when it was cleared.
+        bytes: usize,
+    },
+    /// A hook failed or took too long.
+    #[serde(rename = "hook:failed")]
+    HookFailed {
+        /// For which event.
+        event: String,
+        /// The command.
+        command: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Event {
+    /// Its type, as it is on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Preparing { .. } => "session:preparing",
+            Self::ContextReady { .. } => "session:context-ready",
+            Self::ProviderFailed { .. } => "session:provider-failed",
+            Self::TokensRevoked { .. } => "session:tokens-revoked",
+            Self::ToolsChanged { .. } => "session:tools-changed",
+            Self::AgentState { .. } => "agent:state",
+            Self::AgentUpdate { .. } => "agent:update",
+            Self::PermissionAsked { .. } => "permission:asked",
+            Self::PermissionAnswered { .. } => "permission:answered",
+            Self::ToolCalled { .. } => "tool:called",
+            Self::CanvasChanged { .. } => "canvas:changed",
+            Self::HookFailed { .. } => "hook:failed",
+        }
+    }
+
+    /// Which agent it is about.
+    pub fn agent(&self) -> Option<&str> {
+        match self {
+            Self::Preparing { agent, .. }
+            | Self::ContextReady { agent, .. }
+            | Self::ProviderFailed { agent, .. }
+            | Self::TokensRevoked { agent, .. }
+            | Self::ToolsChanged { agent, .. }
+            | Self::AgentState { agent, .. }
+            | Self::AgentUpdate { agent, .. }
+            | Self::PermissionAsked { agent, .. }
+            | Self::PermissionAnswered { agent, .. }
+            | Self::ToolCalled { agent, .. }
+            | Self::CanvasChanged { agent, .. } => Some(agent),
+            Self::HookFailed { .. } => None,
+        }
+    }
+}
