@@ -77,7 +77,10 @@ impl Bus {
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let after = after.unwrap_or(state.last).min(state.last);
-        let oldest = state.recent.front().map_or(state.last + 1, |first| first.id);
+        let oldest = state
+            .recent
+            .front()
+            .map_or(state.last + 1, |first| first.id);
         Subscription {
             before: state
                 .recent

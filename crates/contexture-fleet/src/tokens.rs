@@ -257,7 +257,10 @@ mod tests {
         let tokens = tokens();
         let (token, _) = tokens.generate("bot", "s", Archetype::Service).unwrap();
         let token = token.reveal();
-        let wide: String = token.chars().map(|c| if c == '1' { '１' } else { c }).collect();
+        let wide: String = token
+            .chars()
+            .map(|c| if c == '1' { '１' } else { c })
+            .collect();
         let mut wrong = vec![
             token[..63].to_owned(),
             format!("{token}0"),

@@ -280,7 +280,14 @@ mod tests {
             said.push(text.as_bytes());
             said.may_be_a_call()
         };
-        for text in ["", " ", "{\"na", " [TOOL_C", "Well.\n<tool", "Well. <tool_call>{"] {
+        for text in [
+            "",
+            " ",
+            "{\"na",
+            " [TOOL_C",
+            "Well.\n<tool",
+            "Well. <tool_call>{",
+        ] {
             assert!(held(text), "{text:?}");
         }
         for text in ["Well", "a < b", "a {b}"] {

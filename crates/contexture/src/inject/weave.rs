@@ -240,7 +240,14 @@ impl Weaving<'_> {
             let name = n.to_string();
             let kind = InjectedKind::SystemContext;
             if !self.is_for_us(&audience) {
-                self.note(&provider, traits, kind, &name, InjectedRule::Foreign, &value);
+                self.note(
+                    &provider,
+                    traits,
+                    kind,
+                    &name,
+                    InjectedRule::Foreign,
+                    &value,
+                );
             } else if value.trim().is_empty() {
                 self.note(&provider, traits, kind, &name, InjectedRule::Empty, &value);
             } else {
@@ -273,7 +280,10 @@ impl Weaving<'_> {
     }
 
     fn tool(&mut self, provider: &str, traits: Traits, offered: Item<ToolDefinition>) {
-        let Item { mut value, audience } = offered;
+        let Item {
+            mut value,
+            audience,
+        } = offered;
         let mut hidden = 0;
         for text in [Some(&mut value.description), value.context.as_mut()] {
             if let Some(text) = text
@@ -294,7 +304,12 @@ impl Weaving<'_> {
         } else {
             InjectedRule::Kept
         };
-        let is = json!([value.name, value.description, value.parameters, value.rpc_method]);
+        let is = json!([
+            value.name,
+            value.description,
+            value.parameters,
+            value.rpc_method
+        ]);
         let kind = InjectedKind::Tool;
         self.note(provider, traits, kind, &value.name, rule, &is.to_string());
         if let Some(last) = self.receipt.items.last_mut() {
@@ -306,7 +321,14 @@ impl Weaving<'_> {
     }
 
     /// Adds a piece of system context.
-    fn say(&mut self, provider: &str, traits: Traits, kind: InjectedKind, name: &str, text: String) {
+    fn say(
+        &mut self,
+        provider: &str,
+        traits: Traits,
+        kind: InjectedKind,
+        name: &str,
+        text: String,
+    ) {
         let (text, hidden) = visible(&text).unwrap_or((text, 0));
         self.note(provider, traits, kind, name, InjectedRule::Kept, &text);
         if let Some(last) = self.receipt.items.last_mut() {
