@@ -15,13 +15,15 @@ install_packages() {
     apt-get update -qq && apt-get install -qqy -o Dpkg::Options::=--force-confold "$@"' - "$@" >&2 || true
 }
 
+# libclang itself, which is not libclang-cpp: that one comes along with other packages.
 has_libclang() {
   local place
   [ -n "${LIBCLANG_PATH:-}" ] && return
-  for place in /usr/lib/llvm-*/lib /usr/lib64 /usr/lib/*-linux-gnu /usr/local/lib; do
-    compgen -G "$place/libclang*.so*" >/dev/null && return
+  for place in /usr/lib/llvm-*/lib /usr/lib64 /usr/lib/*-linux-gnu /usr/local/lib \
+    "$(llvm-config --libdir 2>/dev/null)"; do
+    compgen -G "$place/libclang.so*" >/dev/null || compgen -G "$place/libclang-[0-9]*.so*" >/dev/null && return
   done
-  command -v llvm-config >/dev/null
+  return 1
 }
 
 # What building the engine of the local model takes: a C++ compiler, cmake, libclang.
