@@ -8,6 +8,7 @@
 use contexture::build::{BuildInput, compose as compose_messages};
 use contexture::import::Imported;
 use contexture::message::{anthropic, openai, responses};
+use contexture::pool::{ContextOptions, Locale, Pool, PoolEvent};
 use contexture::prompt::{self, ComposeOptions};
 use contexture::tokens::{FileTokenizer, Tokenizer, count};
 use contexture::{ContextConfig, Entry, Message, Session, Settings, View, Wire, json};
@@ -235,6 +236,51 @@ pub fn compose(data: &[u8]) {
     if let (Ok(sections), Ok(text)) = (prompt::sections(&options), prompt::system_prompt(&options))
     {
         assert!(sections.iter().all(|section| text.contains(&section.text)));
+    }
+}
+
+/// A pool, or a log of what happened to one, is the same when it is written and read again; its numbers add up,
+/// and what an agent is told has the sections that we give it and no others.
+pub fn pool(data: &[u8]) {
+    let read = match json::parse(data, 1).and_then(Pool::from_value) {
+        Ok(pool) => pool,
+        Err(_) => {
+            let lines = data.split(|byte| *byte == b'\n');
+            let values = lines.filter_map(|line| json::parse(line, 1).ok());
+            let mut pool = Pool::default();
+            for event in values.filter_map(|value| PoolEvent::from_value(value).ok()) {
+                let written = serde_json::to_value(&event).expect("an event can be written");
+                let again = PoolEvent::from_value(written).expect("what is written is an event");
+                assert_eq!(event, again);
+                let _ = pool.apply(&event);
+            }
+            pool
+        }
+    };
+    let written = serde_json::to_value(&read).expect("a pool can be written");
+    assert_eq!(
+        read,
+        Pool::from_value(written).expect("what is written is a pool")
+    );
+    let summary = read.summary();
+    let parts = [
+        summary.available,
+        summary.busy,
+        summary.error,
+        summary.released,
+    ];
+    assert_eq!(parts.iter().sum::<usize>(), summary.total_resources);
+    let said = ContextOptions {
+        task_id: Some(String::from_utf8_lossy(data).into_owned()),
+        orchestrator_note: Some(String::from_utf8_lossy(data).into_owned()),
+        ..ContextOptions::default()
+    };
+    let context = read.agent_context(said, "now").expect("a task with an id");
+    for locale in Locale::ALL {
+        let text = context.render(locale).expect("a context can be told");
+        let headings = text.lines().filter(|line| line.starts_with('#')).count();
+        let note = usize::from(!String::from_utf8_lossy(data).trim().is_empty());
+        assert!(headings == 3 || headings == 3 + note, "{text}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log: streams of JSON records that survive anything.
 //!
 //! **Lives here:** the log on disk and in PostgreSQL, and what is kept in it: sessions, chat
-//! transcripts, execution memory.
+//! transcripts, execution memory, the pool's events.
 //!
 //! **Never lives here:** any idea of what a message means. A record is a JSON object with an id; of
 //! an entry only its id, its parent and the header of a session are looked at.
@@ -34,6 +34,7 @@ mod key;
 mod log;
 mod memory;
 mod notice;
+mod pool;
 mod postgres;
 mod record;
 mod sessions;
@@ -47,6 +48,7 @@ pub use key::Key;
 pub use log::{Expected, From, Log, Records};
 pub use memory::{COMPACTED, Compacted, Execution, Memories, ToolCount, ToolOutcome};
 pub use notice::{Listener, Notice};
+pub use pool::{LoadedPool, PoolLog};
 pub use postgres::{PgLog, PgOptions};
 pub use record::Record;
 pub use sessions::{Fork, Loaded, SessionLog, Sessions, resolve};

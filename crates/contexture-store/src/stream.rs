@@ -18,17 +18,20 @@ pub enum Kind {
     Canvas,
     /// What happened in a fleet, by day.
     Events,
+    /// What happened to a pool of resources.
+    Pool,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Session,
         Self::Chat,
         Self::Memory,
         Self::Agent,
         Self::Canvas,
         Self::Events,
+        Self::Pool,
     ];
 
     /// Its name, in messages and in the database.
@@ -40,6 +43,7 @@ impl Kind {
             Self::Agent => "agent",
             Self::Canvas => "canvas",
             Self::Events => "events",
+            Self::Pool => "pool",
         }
     }
 }

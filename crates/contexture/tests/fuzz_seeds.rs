@@ -14,6 +14,7 @@ fn every_seed_passes_its_target() {
         ("import", targets::import),
         ("message", targets::message),
         ("compose", targets::compose),
+        ("pool", targets::pool),
         ("template", targets::template),
         ("tokenizer_json", targets::tokenizer_json),
     ] {

@@ -11,6 +11,7 @@ pub fn home(kind: Kind) -> (&'static str, &'static str) {
         Kind::Agent => ("agents", ".jsonl"),
         Kind::Canvas => ("canvas", ".jsonl"),
         Kind::Events => ("events", ".jsonl"),
+        Kind::Pool => ("pool", ".jsonl"),
     }
 }
 

@@ -52,9 +52,5 @@ pub struct Offer {
 
 /// Asks a provider, in the order of the spec: servers, tools, text.
 pub fn gather(provider: &dyn ContextProvider, meta: &AgentInstanceMeta) -> Result<Offer, String> {
-    Ok(Offer {
-        mcp_servers: provider.mcp_servers(meta)?,
-        tools: provider.tools(meta)?,
-        system_context: provider.system_context(meta)?,
-    })
+    provider.offer(meta)
 }

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AgentInstanceMeta, Item, Scope};
+use super::{AgentInstanceMeta, Item, Offer, Scope};
 use crate::prompt::Stability;
 
 /// A subsystem that has something to say when a session begins. All three sockets are optional.
@@ -35,6 +35,15 @@ pub trait ContextProvider: Send + Sync {
     /// Text for its system prompt.
     fn system_context(&self, _meta: &AgentInstanceMeta) -> Result<Vec<Item<String>>, String> {
         Ok(Vec::new())
+    }
+
+    /// All three, in the order of the spec. A provider that looks them up together does it here.
+    fn offer(&self, meta: &AgentInstanceMeta) -> Result<Offer, String> {
+        Ok(Offer {
+            mcp_servers: self.mcp_servers(meta)?,
+            tools: self.tools(meta)?,
+            system_context: self.system_context(meta)?,
+        })
     }
 }
 

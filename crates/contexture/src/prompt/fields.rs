@@ -9,12 +9,12 @@ use crate::text::nearest;
 /// An object whose keys are known, being read.
 ///
 /// Null means the same as absent, as it does for most programs that write such objects.
-pub(super) struct Fields(Map<String, Value>);
+pub(crate) struct Fields(Map<String, Value>);
 
 impl Fields {
     /// Opens `value`. A key outside `known` is refused: an option that is silently ignored is worse
     /// than an error, above all in a policy.
-    pub(super) fn open(value: Value, known: &[&str]) -> Result<Self, ContextError> {
+    pub(crate) fn open(value: Value, known: &[&str]) -> Result<Self, ContextError> {
         let map = object(value)?;
         match map.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(unknown(key, known)),
@@ -23,7 +23,7 @@ impl Fields {
     }
 
     /// What stands under `key`, read by `read`.
-    pub(super) fn take<T>(
+    pub(crate) fn take<T>(
         &mut self,
         key: &str,
         read: impl FnOnce(Value) -> Result<T, ContextError>,
@@ -35,7 +35,7 @@ impl Fields {
     }
 
     /// The same, where it may not be missing.
-    pub(super) fn need<T>(
+    pub(crate) fn need<T>(
         &mut self,
         key: &str,
         read: impl FnOnce(Value) -> Result<T, ContextError>,
@@ -46,21 +46,21 @@ impl Fields {
     }
 }
 
-pub(super) fn string(value: Value) -> Result<String, ContextError> {
+pub(crate) fn string(value: Value) -> Result<String, ContextError> {
     match value {
         Value::String(text) => Ok(text),
         other => Err(mismatch("a string", &other)),
     }
 }
 
-pub(super) fn boolean(value: Value) -> Result<bool, ContextError> {
+pub(crate) fn boolean(value: Value) -> Result<bool, ContextError> {
     match value {
         Value::Bool(flag) => Ok(flag),
         other => Err(mismatch("true or false", &other)),
     }
 }
 
-pub(super) fn count(value: Value) -> Result<usize, ContextError> {
+pub(crate) fn count(value: Value) -> Result<usize, ContextError> {
     let whole = value
         .as_u64()
         .and_then(|number| usize::try_from(number).ok());
@@ -70,7 +70,7 @@ pub(super) fn count(value: Value) -> Result<usize, ContextError> {
     }
 }
 
-pub(super) fn list<T>(
+pub(crate) fn list<T>(
     read: impl Fn(Value) -> Result<T, ContextError>,
 ) -> impl FnOnce(Value) -> Result<Vec<T>, ContextError> {
     move |value| match value {
@@ -83,11 +83,11 @@ pub(super) fn list<T>(
     }
 }
 
-pub(super) fn mismatch(wanted: &str, found: &Value) -> ContextError {
+pub(crate) fn mismatch(wanted: &str, found: &Value) -> ContextError {
     let hint = match found {
         Value::String(_) if wanted == "an array" => "put the string into brackets: [\"…\"]",
         Value::String(_) => "leave the quotation marks out",
-        _ => "see `ctx compose --help` for what is read",
+        _ => "see `--help` of the command for what is read",
     };
     let found = match found {
         Value::Number(number) => format!("{number}"),

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 /// The value as a line shows it: a plain string as it is, everything else as JSON.
-pub(super) fn value(value: &Value) -> String {
+pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
         other => json(other),

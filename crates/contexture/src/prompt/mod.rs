@@ -11,10 +11,10 @@
 
 pub mod compose;
 mod engine;
-mod fields;
+pub(crate) mod fields;
 mod filters;
 mod guard;
-mod line;
+pub(crate) mod line;
 pub mod options;
 pub mod policy;
 mod read;

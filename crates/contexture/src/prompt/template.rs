@@ -41,6 +41,11 @@ macro_rules! templates {
 }
 
 templates! {
+    /// What an agent is told of the pool and of its task, in English: `total`, `available`, `busy`, `error`,
+    /// `released`, `rows` and `moreRows`, `task`, `note`.
+    AgentContextEn = "agent-context-en",
+    /// The same in Chinese.
+    AgentContextZh = "agent-context-zh",
     /// What an employee is. Takes no values.
     ArchetypeEmployee = "archetype-employee",
     /// What an agent of a repository is. Takes no values.
