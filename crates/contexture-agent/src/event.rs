@@ -1,3 +1,5 @@
+use contexture::{Message, ToolCall};
+use contexture_tools::Effect;
 use serde::Serialize;
 
 use crate::{AgentResult, Spent};
@@ -81,6 +83,19 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// A tool begins: its call, whole, for those who show more than a line of it.
+    #[serde(skip)]
+    Call {
+        /// The call, without keys.
+        call: ToolCall,
+        /// The tool, as people call it.
+        tool: String,
+        /// What it does to the world, where there is such a tool.
+        effect: Option<Effect>,
+    },
+    /// A tool has ended: its result, as the model reads it.
+    #[serde(skip)]
+    Result(Message),
 }
 
 /// Where a tool is.
@@ -94,8 +109,20 @@ pub enum ToolStatus {
 }
 
 impl Event {
-    /// Whether it is for those who watch letters arrive, and no line of `ctx run --json`.
+    /// Whether it is for those who watch closely, and no line of `ctx run --json`.
     pub fn is_live(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Thinking(_) | Self::Again { .. })
+        match self {
+            Self::Text(_)
+            | Self::Thinking(_)
+            | Self::Again { .. }
+            | Self::Call { .. }
+            | Self::Result(_) => true,
+            Self::Assistant { .. }
+            | Self::Tool { .. }
+            | Self::StepFinish { .. }
+            | Self::Compaction { .. }
+            | Self::Notice { .. }
+            | Self::Done(_) => false,
+        }
     }
 }

@@ -97,6 +97,15 @@ impl Batch<'_> {
             .collect::<Vec<_>>()
             .join(" ");
         let secrets = self.toolset.secrets();
+        let tool = self.offer.find(&call.name);
+        (self.on)(Event::Call {
+            call: ToolCall {
+                arguments: secrets.hide(&call.arguments),
+                ..call.clone()
+            },
+            tool: self.name(call),
+            effect: tool.map(|tool| tool.spec().effect),
+        });
         (self.on)(Event::Tool {
             id: call.id.clone(),
             tool: self.name(call),
@@ -114,6 +123,7 @@ impl Batch<'_> {
             success: !outcome.failed,
             summary: outcome.summary.clone(),
         };
+        (self.on)(Event::Result(result(&call.id, outcome)));
         (self.on)(Event::Tool {
             id: run.id.clone(),
             tool: run.tool.clone(),

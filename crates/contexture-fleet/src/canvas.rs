@@ -136,10 +136,15 @@ mod tests {
         let bot = Key::new("bot").unwrap();
         let canvases = open();
         canvases.update(&bot, "<p>1".into(), None).unwrap();
-        canvases.update(&bot, "<p>2".into(), Some("t".repeat(300))).unwrap();
+        canvases
+            .update(&bot, "<p>2".into(), Some("t".repeat(300)))
+            .unwrap();
         let again = open();
         let page = again.get("bot").unwrap();
-        assert_eq!((page.html.as_str(), page.title.unwrap().len()), ("<p>2", 200));
+        assert_eq!(
+            (page.html.as_str(), page.title.unwrap().len()),
+            ("<p>2", 200)
+        );
         assert_eq!(again.list().len(), 1);
         assert!(again.clear(&bot).unwrap() && !again.clear(&bot).unwrap());
         assert!(open().list().is_empty());

@@ -78,6 +78,29 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
+    /// An agent was prompted.
+    #[serde(rename = "agent:prompted")]
+    Prompted {
+        /// Which.
+        agent: String,
+        /// In which session.
+        session_id: String,
+    },
+    /// It has answered, or will not.
+    #[serde(rename = "agent:answered")]
+    Answered {
+        /// Which.
+        agent: String,
+        /// In which session.
+        session_id: String,
+        /// Why it ended: `end_turn`, `cancelled`, …; or what went wrong.
+        stop_reason: String,
+        /// How long it took.
+        millis: u64,
+        /// What it used, where it says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
+    },
     /// An agent says or does something in a session.
     #[serde(rename = "agent:update")]
     AgentUpdate {
@@ -167,6 +190,8 @@ impl Event {
             Self::TokensRevoked { .. } => "session:tokens-revoked",
             Self::ToolsChanged { .. } => "session:tools-changed",
             Self::AgentState { .. } => "agent:state",
+            Self::Prompted { .. } => "agent:prompted",
+            Self::Answered { .. } => "agent:answered",
             Self::AgentUpdate { .. } => "agent:update",
             Self::PermissionAsked { .. } => "permission:asked",
             Self::PermissionAnswered { .. } => "permission:answered",
@@ -185,6 +210,8 @@ impl Event {
             | Self::TokensRevoked { agent, .. }
             | Self::ToolsChanged { agent, .. }
             | Self::AgentState { agent, .. }
+            | Self::Prompted { agent, .. }
+            | Self::Answered { agent, .. }
             | Self::AgentUpdate { agent, .. }
             | Self::PermissionAsked { agent, .. }
             | Self::PermissionAnswered { agent, .. }

@@ -204,7 +204,12 @@ mod tests {
         let day = log.list(Kind::Events).unwrap().remove(0).stream;
         let kept = log.read(&day, From::Start).unwrap();
         let agents: Vec<String> = kept
-            .map(|record| record.unwrap().value().unwrap()["agent"].as_str().unwrap().to_owned())
+            .map(|record| {
+                record.unwrap().value().unwrap()["agent"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            })
             .collect();
         let all: Vec<String> = (0..600).map(|n| n.to_string()).collect();
         assert_eq!(agents, all);
@@ -224,7 +229,12 @@ mod tests {
             of("agent:state", "sleep 600 & sleep 600", 50),
             of("canvas:changed", "touch wrong", 5_000),
         ];
-        let running = hooks(bus.subscribe(None), all, folder.path().to_owned(), Arc::clone(&bus));
+        let running = hooks(
+            bus.subscribe(None),
+            all,
+            folder.path().to_owned(),
+            Arc::clone(&bus),
+        );
         let running = tokio::spawn(running);
         let mut heard = bus.subscribe(None);
         bus.tell(state("bot"));
@@ -241,7 +251,10 @@ mod tests {
             }
         };
         let seen: Value = serde_json::from_str(&seen).unwrap();
-        assert_eq!((&seen["type"], &seen["agent"]), (&json!("agent:state"), &json!("bot")));
+        assert_eq!(
+            (&seen["type"], &seen["agent"]),
+            (&json!("agent:state"), &json!("bot"))
+        );
         assert!(!folder.path().join("wrong").exists());
         running.abort();
     }

@@ -5,11 +5,26 @@
 //!
 //! **Never lives here:** HTTP. What can be asked of a fleet is [`Service`], whatever it is asked over.
 
+pub mod acp;
+mod agents;
+pub mod backends;
 mod bus;
+mod canvas;
 mod event;
+mod fleet;
+mod journal;
+mod live;
+mod methods;
+mod prepare;
 mod rpc;
 pub mod tokens;
 
+pub use agents::{Permissions, Record, Spec, State};
 pub use bus::{Bus, Happened, Subscription};
+pub use canvas::{Canvas, MOST_BYTES as CANVAS_BYTES};
 pub use event::Event;
+pub use fleet::{Fleet, FleetError, Options, URL_VARIABLE};
+pub use journal::Hook;
+pub use live::ToolDelta;
+pub use prepare::{MOST_BYTES, PATIENCE, PrepareError, Prepared, SessionInjector};
 pub use rpc::{Answering, Call, Caller, Method, RpcError, Service, Updates, Who, Why};

@@ -9,6 +9,7 @@ use contexture::inject::{
     gather, weave,
 };
 use contexture::tokens::Tokenizer;
+use contexture_store::{Key, StoreError};
 use futures_util::future::join_all;
 use serde::Serialize;
 
@@ -51,6 +52,9 @@ pub enum PrepareError {
     /// A provider that it needs failed.
     #[error(transparent)]
     Context(#[from] ContextError),
+    /// Its name, or its agent's, cannot be one.
+    #[error(transparent)]
+    Key(#[from] StoreError),
     /// It gets no token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -58,11 +62,7 @@ pub enum PrepareError {
 
 impl SessionInjector {
     /// Without providers. Where there are no tokens, sessions have none, and no instructions for tools.
-    pub fn new(
-        tokens: Option<Arc<Tokens>>,
-        bus: Arc<Bus>,
-        tokenizer: Arc<dyn Tokenizer>,
-    ) -> Self {
+    pub fn new(tokens: Option<Arc<Tokens>>, bus: Arc<Bus>, tokenizer: Arc<dyn Tokenizer>) -> Self {
         Self {
             injector: RwLock::default(),
             tokens,
@@ -80,13 +80,19 @@ impl SessionInjector {
 
     /// Adds a provider, or puts it in the place of one of the same name.
     pub fn register(&self, provider: Arc<dyn ContextProvider>) {
-        let mut injector = self.injector.write().unwrap_or_else(PoisonError::into_inner);
+        let mut injector = self
+            .injector
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         injector.register(provider);
     }
 
     /// Takes a provider out. Whether it was there.
     pub fn unregister(&self, name: &str) -> bool {
-        let mut injector = self.injector.write().unwrap_or_else(PoisonError::into_inner);
+        let mut injector = self
+            .injector
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         injector.unregister(name)
     }
 
@@ -98,7 +104,10 @@ impl SessionInjector {
 
     /// Ends the tokens of an agent, and gives how many there were.
     pub fn revoke_tokens(&self, agent: &str) -> usize {
-        let count = self.tokens.as_ref().map_or(0, |all| all.revoke_agent(agent));
+        let count = self
+            .tokens
+            .as_ref()
+            .map_or(0, |all| all.revoke_agent(agent));
         if count > 0 {
             self.bus.tell(Event::TokensRevoked {
                 agent: agent.to_owned(),
@@ -118,6 +127,9 @@ impl SessionInjector {
             Some(given) => given,
             None => format!("{}-{}", meta.name, hex(&random()?[..8])),
         };
+        // Both become names of files. What cannot be one is refused before anybody is asked.
+        Key::new(meta.name.as_str())?;
+        Key::new(session_id.as_str())?;
         let providers = {
             let injector = self.injector.read().unwrap_or_else(PoisonError::into_inner);
             injector.providers().to_vec()
@@ -129,7 +141,10 @@ impl SessionInjector {
         });
         let asked = providers.iter().map(|provider| self.ask(provider, meta));
         let offered = join_all(asked).await;
-        for Offered { provider, offer, .. } in &offered {
+        for Offered {
+            provider, offer, ..
+        } in &offered
+        {
             if let Err(why) = offer {
                 self.bus.tell(Event::ProviderFailed {
                     agent: meta.name.clone(),
@@ -141,9 +156,8 @@ impl SessionInjector {
         }
         // The token comes behind the providers, so that a session that cannot begin leaves none; what it
         // opens does not depend on it, so weaving before it would do as well.
-        let weave = |token: Option<&str>| {
-            weave(meta, &session_id, offered, token, self.tokenizer.as_ref())
-        };
+        let weave =
+            |token: Option<&str>| weave(meta, &session_id, offered, token, self.tokenizer.as_ref());
         let (context, receipt, grant) = match &self.tokens {
             None => {
                 let (context, receipt) = weave(None)?;
@@ -200,7 +214,11 @@ impl SessionInjector {
 
 /// Refuses an offer that is too long to be meant.
 fn bounded(offer: Offer) -> Result<Offer, String> {
-    let text: usize = offer.system_context.iter().map(|item| item.value.len()).sum();
+    let text: usize = offer
+        .system_context
+        .iter()
+        .map(|item| item.value.len())
+        .sum();
     let tools: usize = offer
         .tools
         .iter()

@@ -4,6 +4,7 @@
 //! long as the process: whoever reads our memory, a log or a core file finds nothing to call with. The
 //! hash is also what a token is found by, so how long a check takes says nothing about a token.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use contexture::inject::Archetype;
+use serde_json::Value;
 
 /// How long a token counts, where nobody says otherwise.
 pub const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -24,7 +26,45 @@ const SHOWN: usize = 8;
 pub struct Tokens {
     key: [u8; 32],
     life: Duration,
-    grants: RwLock<HashMap<[u8; 32], Arc<Grant>>>,
+    book: RwLock<Book>,
+}
+
+/// The grants, by the hash of their token, and the hashes by agent and session.
+#[derive(Default)]
+struct Book {
+    grants: HashMap<[u8; 32], Arc<Grant>>,
+    sessions: HashMap<String, HashMap<String, [u8; 32]>>,
+    /// At how many grants those that have expired are looked for: making one costs the same at any number.
+    sweep_at: usize,
+}
+
+impl Book {
+    fn insert(&mut self, grant: &Arc<Grant>) {
+        if self.grants.len() >= self.sweep_at {
+            self.sweep();
+        }
+        let sessions = self.sessions.entry(grant.agent.clone()).or_default();
+        if let Some(old) = sessions.insert(grant.session_id.clone(), grant.hash) {
+            self.forget(&old);
+        }
+        self.grants.insert(grant.hash, Arc::clone(grant));
+    }
+
+    fn forget(&mut self, hash: &[u8; 32]) -> bool {
+        let grant = self.grants.remove(hash);
+        grant.inspect(|grant| grant.revoke()).is_some()
+    }
+
+    fn sweep(&mut self) {
+        let now = Instant::now();
+        self.grants.retain(|_, grant| grant.expires > now);
+        let grants = &self.grants;
+        self.sessions.retain(|_, sessions| {
+            sessions.retain(|_, hash| grants.contains_key(hash));
+            !sessions.is_empty()
+        });
+        self.sweep_at = (2 * self.grants.len()).max(1_024);
+    }
 }
 
 /// A token on its way to its session. It is not shown by accident.
@@ -68,7 +108,7 @@ impl Tokens {
         Ok(Self {
             key: random()?,
             life,
-            grants: RwLock::default(),
+            book: RwLock::default(),
         })
     }
 
@@ -89,16 +129,8 @@ impl Tokens {
             expires: Instant::now() + self.life,
             revoked: AtomicBool::new(false),
         });
-        let mut grants = self.grants.write().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        grants.retain(|_, old| {
-            let goes = old.expires <= now || (old.agent == agent && old.session_id == session_id);
-            if goes {
-                old.revoke();
-            }
-            !goes
-        });
-        grants.insert(grant.hash, Arc::clone(&grant));
+        let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
+        book.insert(&grant);
         Ok((token, grant))
     }
 
@@ -111,8 +143,8 @@ impl Tokens {
                 .iter()
                 .fold(true, |all, b| all & matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let hash = self.hash(&token[..token.floor_char_boundary(DIGITS)]);
-        let grants = self.grants.read().unwrap_or_else(PoisonError::into_inner);
-        let grant = grants.get(&hash).filter(|grant| grant.is_current())?;
+        let book = self.book.read().unwrap_or_else(PoisonError::into_inner);
+        let grant = book.grants.get(&hash).filter(|grant| grant.is_current())?;
         well_formed.then(|| Arc::clone(grant))
     }
 
@@ -134,27 +166,66 @@ impl Tokens {
         self.generate(&old.agent, &old.session_id, archetype)
     }
 
+    /// Whether a session has a token that counts.
+    pub fn counts(&self, agent: &str, session_id: &str) -> bool {
+        let book = self.book.read().unwrap_or_else(PoisonError::into_inner);
+        let sessions = book.sessions.get(agent);
+        let hash = sessions.and_then(|sessions| sessions.get(session_id));
+        let grant = hash.and_then(|hash| book.grants.get(hash));
+        grant.is_some_and(|grant| grant.is_current())
+    }
+
     /// Revokes the token of a session. Whether there was one.
     pub fn revoke_session(&self, agent: &str, session_id: &str) -> bool {
-        self.revoke(|grant| grant.agent == agent && grant.session_id == session_id) > 0
+        let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
+        let sessions = book.sessions.get_mut(agent);
+        let hash = sessions.and_then(|sessions| sessions.remove(session_id));
+        hash.is_some_and(|hash| book.forget(&hash))
     }
 
     /// Revokes all tokens of an agent, and gives how many there were.
     pub fn revoke_agent(&self, agent: &str) -> usize {
-        self.revoke(|grant| grant.agent == agent)
+        let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
+        let sessions = book.sessions.remove(agent).unwrap_or_default();
+        sessions.values().filter(|hash| book.forget(hash)).count()
     }
 
-    fn revoke(&self, which: impl Fn(&Grant) -> bool) -> usize {
-        let mut grants = self.grants.write().unwrap_or_else(PoisonError::into_inner);
-        let before = grants.len();
-        grants.retain(|_, grant| {
-            let goes = which(grant);
-            if goes {
-                grant.revoke();
+    /// The text with the tokens in it masked: an agent may repeat what it was given.
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let is_digit = |b: &u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        let bytes = text.as_bytes();
+        let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+        while at + DIGITS <= bytes.len() {
+            // From behind: where a digit is missing, no token begins before it.
+            match bytes[at..at + DIGITS].iter().rposition(|b| !is_digit(b)) {
+                Some(other) => at += other + 1,
+                None if self.check(&text[at..at + DIGITS]).is_some() => {
+                    out.push_str(&text[copied..at + SHOWN]);
+                    out.push('…');
+                    at += DIGITS;
+                    copied = at;
+                }
+                None => at += 1,
             }
-            !goes
-        });
-        before - grants.len()
+        }
+        match copied {
+            0 => Cow::Borrowed(text),
+            _ => Cow::Owned(out + &text[copied..]),
+        }
+    }
+
+    /// The same, in every text of a value.
+    pub fn hide_in(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.hide(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.hide_in(value)),
+            Value::Object(map) => map.values_mut().for_each(|value| self.hide_in(value)),
+            _ => {}
+        }
     }
 
     fn hash(&self, token: &str) -> [u8; 32] {
@@ -308,6 +379,45 @@ mod tests {
         assert!(tokens.check(token.reveal()).is_some());
         std::thread::sleep(Duration::from_millis(30));
         assert!(tokens.check(token.reveal()).is_none() && !grant.is_current());
+    }
+
+    /// Attack 8.
+    #[test]
+    fn a_token_that_is_repeated_is_masked() {
+        let tokens = tokens();
+        let (token, _) = tokens.generate("bot", "s", Archetype::Repo).unwrap();
+        let (whole, shown) = (token.reveal(), token.shown());
+        let other = "0".repeat(64);
+        for (text, masked) in [
+            (
+                format!("é {whole}, {other}"),
+                format!("é {shown}…, {other}"),
+            ),
+            (
+                format!("{other}{whole}{whole}"),
+                format!("{other}{shown}…{shown}…"),
+            ),
+            (whole.to_owned(), format!("{shown}…")),
+        ] {
+            assert_eq!(tokens.hide(&text), masked);
+        }
+        let mut value = serde_json::json!({"a": [{"b": whole}, 1]});
+        tokens.hide_in(&mut value);
+        assert_eq!(value["a"][0]["b"], format!("{shown}…"));
+        assert!(matches!(tokens.hide(&whole[..63]), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_has_expired_is_forgotten() {
+        let tokens = Tokens::new(Duration::ZERO).unwrap();
+        for n in 0..5_000 {
+            let _ = tokens
+                .generate("bot", &n.to_string(), Archetype::Repo)
+                .unwrap();
+        }
+        let book = tokens.book.read().unwrap();
+        assert!(book.grants.len() <= 1_024, "{}", book.grants.len());
+        assert!(book.sessions["bot"].len() <= 1_025);
     }
 
     /// Attack 4.

@@ -11,6 +11,7 @@ pub mod deferred;
 mod file;
 pub mod mcp;
 mod plain;
+pub mod process;
 mod run;
 pub mod schema;
 mod secrets;

@@ -27,17 +27,20 @@ const SHORTEST: usize = 8;
 impl Secrets {
     /// The keys of this process's environment.
     pub fn from_env() -> Self {
+        let vars = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self::of_variables(vars)
+    }
+
+    /// Those of these variables that are keys by their name.
+    pub fn of_variables(all: impl IntoIterator<Item = (String, String)>) -> Self {
         let is_secret = |name: &str| {
             let name = name.to_ascii_uppercase();
             NAMES.iter().any(|end| name.ends_with(end))
         };
-        let vars = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        Self::of(
-            vars.filter(|(name, _)| is_secret(name))
-                .map(|(_, value)| value),
-        )
+        let all = all.into_iter().filter(|(name, _)| is_secret(name));
+        Self::of(all.map(|(_, value)| value))
     }
 
     /// These values.

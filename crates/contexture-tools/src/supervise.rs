@@ -6,7 +6,8 @@
 //! the kernel (on Linux), should that be killed first.
 //!
 //! `ctx` offers it as a hidden command. Other programs give [`run`] the arguments behind a command of
-//! their own, and name that command in `mcp::Options::supervisor`.
+//! their own, and name that command in [`mcp::Options`](crate::mcp::Options) or in
+//! [`Program`](crate::process::Program).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -44,15 +44,38 @@ pub enum Transport {
     },
 }
 
-/// A value that is never shown. `${NAME}` in it stands for a variable of the environment.
+/// A value that is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub(super) String);
+pub struct Secret {
+    text: String,
+    /// Whether `${NAME}` in it stands for a variable of the environment.
+    has_names: bool,
+}
 
 impl Secret {
+    /// A value as it is.
+    pub fn literal(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            has_names: false,
+        }
+    }
+
+    /// A value as a configuration has it: `${NAME}` stands for a variable of the environment.
+    pub(super) fn configured(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            has_names: true,
+        }
+    }
+
     /// The value with every `${NAME}` replaced; else the name of the variable that is not set.
-    pub(super) fn resolve(&self) -> Result<String, String> {
+    pub fn resolve(&self) -> Result<String, String> {
+        if !self.has_names {
+            return Ok(self.text.clone());
+        }
         let mut out = String::new();
-        let mut rest = self.0.as_str();
+        let mut rest = self.text.as_str();
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, behind)) = after.split_once('}') else {
                 break;

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use super::config::{Secret, ServerConfig, Transport};
 use super::handler::Handler;
-use super::process::{Process, Program};
 use super::servers::Options;
+use crate::process::{Process, Program};
 
 /// A server that answered.
 pub(super) struct Connection {

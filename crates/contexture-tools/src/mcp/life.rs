@@ -22,6 +22,8 @@ use crate::Tool;
 const MOST_TOOLS: usize = 1_000;
 /// The most bytes of all their specs.
 const MOST_BYTES: usize = 8 << 20;
+/// The most characters of what a server says of its use.
+const MOST_INSTRUCTIONS: usize = 16 << 10;
 /// The most pages that a list is read in.
 const MOST_PAGES: usize = 100;
 /// How long to wait before a list is read again, so that a burst of changes is one; twice as long before
@@ -143,10 +145,13 @@ async fn serve(
 
 /// Reads the list of tools, and registers them.
 async fn list(shared: &Shared, server: usize, peer: &Peer<RoleClient>) -> Result<(), String> {
-    let can = peer
-        .peer_info()
+    let info = peer.peer_info();
+    let can = info
+        .as_ref()
         .map(|info| info.capabilities.clone())
         .unwrap_or_default();
+    let instructions = info.and_then(|info| info.instructions.clone());
+    let instructions = instructions.map(|text| bounded(&text, MOST_INSTRUCTIONS));
     let mut found = Vec::new();
     let mut more = false;
     if can.tools.is_some() {
@@ -197,6 +202,7 @@ async fn list(shared: &Shared, server: usize, peer: &Peer<RoleClient>) -> Result
     shared.change(|registry| {
         registry.entries[server].resources = can.resources.is_some();
         registry.entries[server].prompts = can.prompts.is_some();
+        registry.entries[server].instructions = instructions;
         registry.set_tools(server, tools, notices);
     });
     Ok(())

@@ -10,7 +10,6 @@ mod error;
 mod handler;
 mod life;
 mod link;
-mod process;
 mod prompts;
 mod read;
 mod registry;

@@ -197,7 +197,7 @@ fn transport(place: &str, map: &Map<String, Value>) -> Result<Transport, Context
         let secret = |(name, value): (&String, &Value)| {
             value
                 .as_str()
-                .map(|text| (name.clone(), Secret(text.to_owned())))
+                .map(|text| (name.clone(), Secret::configured(text)))
         };
         pairs.filter_map(secret).collect()
     };
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn variables_come_from_the_environment() {
         let path = std::env::var("PATH").unwrap();
-        let secret = |text: &str| Secret(text.to_owned()).resolve();
+        let secret = |text: &str| Secret::configured(text).resolve();
         assert_eq!(secret("a${PATH}b"), Ok(format!("a{path}b")));
         assert_eq!(secret("$PATH ${"), Ok("$PATH ${".to_owned()));
         assert_eq!(

@@ -128,6 +128,8 @@ pub(super) struct Entry {
     pub tools: Vec<Arc<McpTool>>,
     pub resources: bool,
     pub prompts: bool,
+    /// What it says of its use.
+    pub instructions: Option<String>,
     /// Whether it was ready, or failed, at least once.
     pub settled: bool,
 }

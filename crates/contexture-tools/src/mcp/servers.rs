@@ -77,6 +77,7 @@ impl Servers {
                 tools: Vec::new(),
                 resources: false,
                 prompts: false,
+                instructions: None,
                 settled: config.disabled,
             }
         };
@@ -129,6 +130,13 @@ impl Servers {
         let status = |entry: &Entry| entry.status.clone();
         self.shared
             .look(|registry| registry.entries.iter().map(status).collect())
+    }
+
+    /// What each server that answered says of its use, by its name.
+    pub fn instructions(&self) -> Vec<(String, String)> {
+        let said = |entry: &Entry| Some((entry.status.name.clone(), entry.instructions.clone()?));
+        self.shared
+            .look(|registry| registry.entries.iter().filter_map(said).collect())
     }
 
     /// Waits until every server was ready, or failed, at least once, but no longer than `patience`; says

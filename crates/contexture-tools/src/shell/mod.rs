@@ -32,6 +32,7 @@ use sandbox::Sandbox;
 
 pub use error::ShellError;
 pub use parts::{Unclear, allowed_by_prefix, parts};
+pub use protected::is_protected;
 
 /// What commands may do.
 #[derive(Debug, Clone)]

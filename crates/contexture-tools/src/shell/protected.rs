@@ -78,6 +78,14 @@ impl Protected {
     }
 }
 
+/// Whether a path in a project is one that an agent must not write: git's hooks and configuration, and our
+/// own files. Links in it have been followed.
+pub fn is_protected(root: &Path, path: &Path) -> bool {
+    let all = Protected::of(root, &[], &root.join(".contexture/outputs"));
+    let all = [all.sealed, all.absent, all.links];
+    all.iter().flatten().any(|sealed| path.starts_with(sealed))
+}
+
 /// By its name, or by what is in it.
 fn is_repository(folder: &Path) -> bool {
     let has = |name: &&str| folder.join(name).exists();

@@ -1,0 +1,349 @@
+//! Where an agent's news and questions arrive while it runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use contexture::Payload;
+use contexture_agent::clock;
+use contexture_store::{SessionLog, Sessions, StoreError};
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::Permissions;
+use crate::acp::record::Transcript;
+use crate::acp::{Answer, Ask, Choice, Host};
+use crate::fleet::Fleet;
+use crate::tokens::{hex, random};
+use crate::{Event, RpcError, Updates, Why};
+
+/// How often to go on behind others who write to the same log.
+const TRIES: usize = 8;
+
+/// Answers for us, and writes down what is said.
+pub(crate) struct Desk {
+    me: Weak<Self>,
+    fleet: Weak<Fleet>,
+    agent: String,
+    permissions: Permissions,
+    patience: Duration,
+    /// Our name of the session: the agent has its own.
+    session: Mutex<String>,
+    listener: Mutex<Option<Updates>>,
+    asked: Mutex<HashMap<String, Question>>,
+    /// What has arrived and is not written down. The agent is not read further before it is.
+    arrived: Mutex<Vec<Value>>,
+    notes: tokio::sync::Mutex<Notes>,
+}
+
+/// A question that waits for a person. The answer is for this question alone.
+struct Question {
+    options: Vec<Choice>,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The session's log, and what is not whole yet.
+#[derive(Default)]
+struct Notes {
+    log: Option<SessionLog>,
+    transcript: Transcript,
+    /// What the agent said last.
+    text: String,
+}
+
+impl Desk {
+    pub fn new(fleet: &Arc<Fleet>, agent: &str, permissions: Permissions) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            fleet: Arc::downgrade(fleet),
+            agent: agent.to_owned(),
+            permissions,
+            patience: fleet.patience,
+            session: Mutex::default(),
+            listener: Mutex::default(),
+            asked: Mutex::default(),
+            arrived: Mutex::default(),
+            notes: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// From now on what is said goes to this log.
+    pub async fn open(&self, session_id: &str, log: SessionLog) {
+        *self.notes.lock().await = Notes {
+            log: Some(log),
+            ..Notes::default()
+        };
+        *lock(&self.session) = session_id.to_owned();
+    }
+
+    /// A person says something.
+    pub async fn hear(&self, text: &str, listener: Option<Updates>) -> Result<(), RpcError> {
+        *lock(&self.listener) = listener;
+        let mut notes = self.notes.lock().await;
+        notes.text.clear();
+        let said = notes
+            .transcript
+            .prompt(&[json!({"type": "text", "text": text})]);
+        self.write(&mut notes, said).await?;
+        self.tell(Event::Prompted {
+            agent: self.agent.clone(),
+            session_id: lock(&self.session).clone(),
+        });
+        Ok(())
+    }
+
+    /// Everyone learns how a prompt ended.
+    pub fn tell_ended(&self, stop_reason: &str, took: Duration, usage: Option<Value>) {
+        self.tell(Event::Answered {
+            agent: self.agent.clone(),
+            session_id: lock(&self.session).clone(),
+            stop_reason: stop_reason.to_owned(),
+            millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            usage,
+        });
+    }
+
+    /// The agent has done what it was asked to do, or will not: writes the rest down, and gives what it
+    /// said last.
+    pub async fn finish(&self, stop_reason: &str) -> Result<String, RpcError> {
+        *lock(&self.listener) = None;
+        self.dismiss();
+        let mut notes = self.notes.lock().await;
+        let rest = notes.transcript.finish(stop_reason);
+        self.write(&mut notes, rest).await?;
+        Ok(std::mem::take(&mut notes.text))
+    }
+
+    /// Nobody will answer what was asked.
+    pub fn dismiss(&self) {
+        for (request_id, question) in lock(&self.asked).drain() {
+            let _ = question.answer.send(Answer::Cancelled);
+            self.tell_answer(request_id, None, "cancelled");
+        }
+    }
+
+    /// A person's answer. Whether it is a yes.
+    pub fn answer(&self, request_id: &str, option_id: &str) -> Result<bool, RpcError> {
+        let question = lock(&self.asked).remove(request_id).ok_or_else(|| {
+            let what = format!("`{}` asked no such question", self.agent);
+            RpcError::new(Why::NotFound, what).hint("it may have been answered, or left too long")
+        })?;
+        // What we do not know is a no.
+        let chosen = question
+            .options
+            .iter()
+            .find(|option| option.id == option_id);
+        let (answer, allowed) = match chosen {
+            Some(option) => (
+                Answer::Selected(option.id.clone()),
+                option.kind.starts_with("allow_"),
+            ),
+            None => (refusal(&question.options), false),
+        };
+        let said = match &answer {
+            Answer::Selected(id) => Some(id.clone()),
+            Answer::Cancelled => None,
+        };
+        let _ = question.answer.send(answer);
+        self.tell_answer(request_id.to_owned(), said, "person");
+        Ok(allowed)
+    }
+
+    /// What waits for an answer.
+    pub fn waiting(&self) -> Vec<String> {
+        lock(&self.asked).keys().cloned().collect()
+    }
+
+    async fn write(&self, notes: &mut Notes, payloads: Vec<Payload>) -> Result<(), RpcError> {
+        for payload in &payloads {
+            if let Payload::Message { message } = payload
+                && message.role == contexture::Role::Assistant
+                && !message.text().is_empty()
+            {
+                notes.text = message.text().into_owned();
+            }
+        }
+        let Some(mut log) = notes.log.take() else {
+            return Ok(());
+        };
+        if payloads.is_empty() {
+            notes.log = Some(log);
+            return Ok(());
+        }
+        let sessions = self.fleet.upgrade().map(|fleet| fleet.sessions.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let now = clock::now();
+            let done = payloads
+                .into_iter()
+                .try_for_each(|payload| say(&mut log, sessions.as_ref(), &now, payload));
+            (log, done)
+        });
+        let Ok((log, done)) = done.await else {
+            return Err(RpcError::new(Why::Failed, "the log ended in the middle"));
+        };
+        notes.log = Some(log);
+        Ok(done?)
+    }
+
+    fn tell(&self, event: Event) {
+        if let Some(fleet) = self.fleet.upgrade() {
+            fleet.tell(event);
+        }
+    }
+
+    fn tell_answer(&self, request_id: String, option_id: Option<String>, by: &str) {
+        self.tell(Event::PermissionAnswered {
+            agent: self.agent.clone(),
+            request_id,
+            option_id,
+            by: by.to_owned(),
+        });
+    }
+
+    async fn pass_on(&self, update: Value) {
+        let listener = lock(&self.listener).clone();
+        if let Some(listener) = listener {
+            // Whoever asked may have left.
+            let _ = listener.send(update).await;
+        }
+    }
+
+    async fn hear_update(&self, mut update: Value) {
+        let Some(fleet) = self.fleet.upgrade() else {
+            return;
+        };
+        let session_id = lock(&self.session).clone();
+        // A session that is loaded again tells its past, which is in the log.
+        if session_id.is_empty() {
+            return;
+        }
+        fleet.tokens.hide_in(&mut update);
+        let mut notes = self.notes.lock().await;
+        let whole = notes.transcript.push(&update);
+        if let Err(error) = self.write(&mut notes, whole).await {
+            tracing::error!(agent = self.agent, %error, "what an agent said could not be logged");
+        }
+        drop(notes);
+        fleet.tell(Event::AgentUpdate {
+            agent: self.agent.clone(),
+            session_id,
+            update: update.clone(),
+        });
+        self.pass_on(update).await;
+    }
+
+    async fn ask(&self, ask: Ask) -> Answer {
+        match self.permissions {
+            Permissions::Allow => return yes(&ask.options),
+            Permissions::Deny => return refusal(&ask.options),
+            Permissions::Ask => {}
+        }
+        let Ok(id) = random() else {
+            return refusal(&ask.options);
+        };
+        let request_id = hex(&id[..6]);
+        let (answer, answered) = oneshot::channel();
+        let question = Question {
+            options: ask.options.clone(),
+            answer,
+        };
+        lock(&self.asked).insert(request_id.clone(), question);
+        let options: Vec<Value> = ask
+            .options
+            .iter()
+            .map(|option| json!({"optionId": option.id, "name": option.name, "kind": option.kind}))
+            .collect();
+        self.tell(Event::PermissionAsked {
+            agent: self.agent.clone(),
+            session_id: lock(&self.session).clone(),
+            request_id: request_id.clone(),
+            title: ask.title.clone(),
+            options: json!(options),
+        });
+        self.pass_on(json!({
+            "sessionUpdate": "permission_request",
+            "requestId": request_id,
+            "title": ask.title,
+            "toolCall": ask.tool_call,
+            "options": options,
+        }))
+        .await;
+        match tokio::time::timeout(self.patience, answered).await {
+            Ok(Ok(answer)) => answer,
+            _ => {
+                if lock(&self.asked).remove(&request_id).is_some() {
+                    self.tell_answer(request_id, None, "timeout");
+                }
+                refusal(&ask.options)
+            }
+        }
+    }
+}
+
+impl Host for Desk {
+    fn update(&self, _: &str, update: Value) {
+        lock(&self.arrived).push(update);
+    }
+
+    fn caught_up(&self) -> BoxFuture<'static, ()> {
+        let me = self.me.upgrade();
+        Box::pin(async move {
+            let Some(me) = me else { return };
+            let arrived = std::mem::take(&mut *lock(&me.arrived));
+            for update in arrived {
+                me.hear_update(update).await;
+            }
+        })
+    }
+
+    fn permission(&self, ask: Ask) -> BoxFuture<'static, Answer> {
+        let me = self.me.upgrade();
+        Box::pin(async move {
+            match me {
+                Some(me) => me.ask(ask).await,
+                None => Answer::Cancelled,
+            }
+        })
+    }
+}
+
+/// Appends to the log. Others may append to it too: then it goes on behind them.
+fn say(
+    log: &mut SessionLog,
+    sessions: Option<&Sessions>,
+    now: &str,
+    payload: Payload,
+) -> Result<(), StoreError> {
+    for _ in 0..TRIES {
+        match (log.say(now, payload.clone()), sessions) {
+            (Err(StoreError::WrongTail { .. }), Some(sessions)) => {
+                *log = sessions.open(log.key())?;
+            }
+            (done, _) => return done.map(drop),
+        }
+    }
+    log.say(now, payload).map(drop)
+}
+
+/// A yes for this once, where there is one: nothing is allowed for ever by itself.
+fn yes(options: &[Choice]) -> Answer {
+    let of = |kind: &str| options.iter().find(|option| option.kind == kind);
+    match of("allow_once") {
+        Some(option) => Answer::Selected(option.id.clone()),
+        None => refusal(options),
+    }
+}
+
+/// A no in the agent's own words, where it has some.
+fn refusal(options: &[Choice]) -> Answer {
+    let of = |kind: &str| options.iter().find(|option| option.kind == kind);
+    match of("reject_once").or_else(|| of("reject_always")) {
+        Some(option) => Answer::Selected(option.id.clone()),
+        None => Answer::Cancelled,
+    }
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}

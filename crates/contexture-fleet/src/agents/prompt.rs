@@ -1,0 +1,102 @@
+//! Prompts, and answers to what an agent asks meanwhile.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::{Agent, Running};
+use crate::{RpcError, Updates, Why};
+
+impl Agent {
+    /// What is under way, or why it is not.
+    pub(crate) fn at_work(&self) -> Result<Arc<Running>, RpcError> {
+        self.running().ok_or_else(|| {
+            let record = self.record();
+            let what = format!(
+                "`{}` does not run: it is {}",
+                self.name(),
+                record.state.as_str()
+            );
+            let what = match record.why {
+                Some(why) => format!("{what}, {why}"),
+                None => what,
+            };
+            RpcError::new(Why::Conflict, what).hint(format!("`ctx agent start {}`", self.name()))
+        })
+    }
+
+    /// Sends a prompt, and gives what came of it. Whoever stops waiting calls it off.
+    pub(crate) async fn prompt(
+        self: &Arc<Self>,
+        text: String,
+        updates: Option<Updates>,
+    ) -> Result<Value, RpcError> {
+        let running = self.at_work()?;
+        let Ok(busy) = Arc::clone(&running.busy).try_lock_owned() else {
+            let what = format!("`{}` works on another prompt", self.name());
+            let hint = format!("wait for it, or `ctx agent cancel {}`", self.name());
+            return Err(RpcError::new(Why::Conflict, what).hint(hint));
+        };
+        let off = CallOff(Arc::clone(&running));
+        // In a task of its own, so that what was said is written down whoever still waits for it.
+        let working = tokio::spawn(async move {
+            let done = run(&running, text, updates).await;
+            drop(busy);
+            done
+        });
+        let done = working.await;
+        std::mem::forget(off);
+        done.unwrap_or_else(|_| Err(RpcError::new(Why::Failed, "it ended in the middle")))
+    }
+}
+
+/// Cancels a prompt that nobody waits for.
+struct CallOff(Arc<Running>);
+
+impl Drop for CallOff {
+    fn drop(&mut self) {
+        cancel(&self.0);
+    }
+}
+
+/// Calls off what an agent does.
+pub(crate) fn cancel(running: &Running) {
+    running.connection.cancel(&running.own_session_id);
+    running.desk.dismiss();
+}
+
+async fn run(running: &Running, text: String, updates: Option<Updates>) -> Result<Value, RpcError> {
+    let began = Instant::now();
+    running.desk.hear(&text, updates).await?;
+    let mut blocks = Vec::new();
+    let first = running
+        .first
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    blocks.extend(first);
+    blocks.push(json!({"type": "text", "text": text}));
+    let ended = running
+        .connection
+        .prompt(&running.own_session_id, blocks)
+        .await;
+    let reason = match &ended {
+        Ok(ended) => ended.stop_reason.clone(),
+        Err(error) => error.to_string(),
+    };
+    let said = running.desk.finish(&reason).await;
+    let usage = ended.as_ref().ok().and_then(|ended| ended.usage.clone());
+    running.desk.tell_ended(&reason, began.elapsed(), usage);
+    let said = said?;
+    let ended = ended?;
+    let mut done = json!({
+        "sessionId": running.session_id,
+        "stopReason": ended.stop_reason,
+        "text": said,
+    });
+    if let Some(usage) = ended.usage {
+        done["usage"] = usage;
+    }
+    Ok(done)
+}
