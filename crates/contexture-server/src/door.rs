@@ -1,0 +1,107 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::{HeaderName, header};
+use axum::routing::{any, get, post};
+use axum::{Json, Router, middleware};
+use contexture_fleet::{Method, Service};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::access::Calls;
+use crate::openapi::openapi as describe;
+use crate::refusal::Refusal;
+use crate::sign_in::SignIns;
+use crate::throttle::Throttle;
+use crate::{events, guard, pages, rpc};
+
+/// What all requests share: the service behind, and who is let in to it.
+pub struct Door {
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) sign_ins: Arc<SignIns>,
+    pub(crate) address: SocketAddr,
+    pub(crate) throttle: Throttle,
+    pub(crate) calls: Calls,
+    stopping: watch::Sender<bool>,
+    openapi: Bytes,
+}
+
+/// Who is at the other end of a connection. Without it, as in a test, nobody in particular.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub IpAddr);
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self(Ipv4Addr::UNSPECIFIED.into())
+    }
+}
+
+impl Door {
+    /// The door of a service that listens at this address.
+    pub fn new(
+        service: Arc<dyn Service>,
+        sign_ins: Arc<SignIns>,
+        address: SocketAddr,
+    ) -> Arc<Self> {
+        let openapi = describe(service.methods()).to_string().into();
+        Arc::new(Self {
+            service,
+            sign_ins,
+            address,
+            throttle: Throttle::default(),
+            calls: Calls::default(),
+            stopping: watch::Sender::new(false),
+            openapi,
+        })
+    }
+
+    /// Ends all streams. Calls go on.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Waits until [`Self::stop`].
+    pub(crate) async fn stopped(&self) {
+        // The sender is ours, so it outlives the wait.
+        let _ = self
+            .stopping
+            .subscribe()
+            .wait_for(|stopping| *stopping)
+            .await;
+    }
+
+    /// The method of this name.
+    pub(crate) fn method(&self, name: &str) -> Option<&Method> {
+        let methods = self.service.methods();
+        methods.iter().find(|method| method.name == name)
+    }
+}
+
+/// All that can be asked over HTTP.
+pub fn router(door: Arc<Door>) -> Router {
+    const SCRIPT: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/javascript")];
+    const STYLE: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/css")];
+    const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
+    let described = door.openapi.clone();
+    Router::new()
+        .route("/", get(pages::dashboard))
+        .route("/app.js", get((SCRIPT, include_str!("pages/app.js"))))
+        .route("/style.css", get((STYLE, include_str!("pages/style.css"))))
+        .route("/sign-in", get(pages::sign_in))
+        .route("/canvas/{name}", get(pages::canvas))
+        .route("/rpc", post(rpc::rpc))
+        .route("/events", get(events::events))
+        .route("/healthz", get(|| async { Json(health()) }))
+        .route("/openapi.json", get(|| async { (JSON, described) }))
+        .fallback(any(|| async { Refusal::NotFound }))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&door),
+            guard::guard,
+        ))
+        .with_state(door)
+}
+
+fn health() -> Value {
+    json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")})
+}

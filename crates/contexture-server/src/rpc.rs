@@ -1,0 +1,251 @@
+//! JSON-RPC 2.0: one request or a batch, by name, never by position.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use contexture_fleet::{Call, Caller, RpcError, Updates, Why};
+use futures_util::{FutureExt, StreamExt};
+use serde_json::{Map, Value, json};
+
+use crate::access::Visitor;
+use crate::door::{Door, Peer};
+use crate::guard::{has_own_origin, only};
+use crate::refusal::Refusal;
+use crate::stream;
+
+/// The longest body.
+const MOST_BYTES: usize = 1 << 20;
+/// How long a body may take.
+const BODY: Duration = Duration::from_secs(10);
+/// The most requests of a batch.
+const MOST_REQUESTS: usize = 64;
+/// The bytes are no JSON.
+const PARSE_ERROR: i64 = -32700;
+/// The JSON is no request.
+const INVALID_REQUEST: i64 = -32600;
+
+/// `POST /rpc`.
+pub(crate) async fn rpc(
+    State(door): State<Arc<Door>>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (head, body) = request.into_parts();
+    let peer = head.extensions.get::<Peer>().copied().unwrap_or_default();
+    let visitor = door.admit(&head.headers, peer.0)?;
+    if visitor.is_browser() {
+        if !has_own_origin(&head.headers) {
+            return Err(Refusal::Foreign);
+        }
+        if !is_json(&head.headers) {
+            return Err(Refusal::NotJson);
+        }
+    }
+    let place = door.calls.enter(&visitor.caller).ok_or(Refusal::Busy)?;
+    let body = tokio::time::timeout(BODY, read(body))
+        .await
+        .map_err(|_| Refusal::TooSlow)??;
+    let asked = match contexture::json::parse(&body, 1) {
+        Ok(asked) => asked,
+        Err(error) => return Ok(answer(&problem(PARSE_ERROR, &error.to_string()))),
+    };
+    drop(body);
+    match asked {
+        Value::Array(all) if all.is_empty() || all.len() > MOST_REQUESTS => {
+            let what = format!("a batch holds 1 to {MOST_REQUESTS} requests");
+            Ok(answer(&problem(INVALID_REQUEST, &what)))
+        }
+        Value::Array(all) => {
+            // One after the other: what a later one does may rest on an earlier one.
+            let mut answers = Vec::new();
+            for one in all {
+                answers.extend(match Asked::read(one) {
+                    Ok(asked) => respond(&door, &visitor, asked).await?.map(|(_, one)| one),
+                    Err(problem) => Some(problem),
+                });
+            }
+            match answers.is_empty() {
+                true => Ok(StatusCode::NO_CONTENT.into_response()),
+                false => Ok(Json(answers).into_response()),
+            }
+        }
+        one => match Asked::read(one) {
+            Ok(asked) if wants_stream(&head.headers) && streams(&door, &asked.method) => {
+                Ok(stream::respond(door, visitor, asked, place))
+            }
+            Ok(asked) => match respond(&door, &visitor, asked).await? {
+                Some((status, one)) => Ok((status, answer(&one)).into_response()),
+                None => Ok(StatusCode::NO_CONTENT.into_response()),
+            },
+            Err(problem) => Ok(answer(&problem)),
+        },
+    }
+}
+
+/// A request that is one.
+pub(crate) struct Asked {
+    /// None for a notification.
+    pub id: Option<Value>,
+    pub method: String,
+    pub params: Map<String, Value>,
+}
+
+impl Asked {
+    /// The request in a value; or what is answered instead.
+    fn read(value: Value) -> Result<Self, Value> {
+        let Value::Object(mut value) = value else {
+            return Err(problem(INVALID_REQUEST, "a request is an object"));
+        };
+        let id = match value.remove("id") {
+            Some(Value::Number(id)) if !(id.is_i64() || id.is_u64()) => {
+                return Err(problem(INVALID_REQUEST, "a number as an id is a whole one"));
+            }
+            Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
+                let what = "an id is a string, a number or null";
+                return Err(problem(INVALID_REQUEST, what));
+            }
+            id => id,
+        };
+        let said = |what| {
+            let error = json!({"code": INVALID_REQUEST, "message": what});
+            Err(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+        };
+        if value.get("jsonrpc") != Some(&json!("2.0")) {
+            return said("`jsonrpc` must be \"2.0\"");
+        }
+        let Some(Value::String(method)) = value.remove("method") else {
+            return said("`method` must be a string");
+        };
+        match value.remove("params") {
+            None => Ok(Self {
+                id,
+                method,
+                params: Map::new(),
+            }),
+            Some(Value::Object(params)) => Ok(Self { id, method, params }),
+            Some(_) => said("`params` must be an object: parameters are given by name"),
+        }
+    }
+}
+
+/// The response to a request; none to a notification.
+async fn respond(
+    door: &Door,
+    visitor: &Visitor,
+    asked: Asked,
+) -> Result<Option<(StatusCode, Value)>, Refusal> {
+    let id = asked.id.clone();
+    let done = run(door, visitor, asked, None).await?;
+    let status = match &done {
+        Err(error) if error.why == Why::NotAllowed => StatusCode::FORBIDDEN,
+        _ => StatusCode::OK,
+    };
+    Ok(id.map(|id| (status, response(&id, done))))
+}
+
+/// A response.
+pub(crate) fn response(id: &Value, done: Result<Value, RpcError>) -> Value {
+    match done {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error.to_value()}),
+    }
+}
+
+/// Does what is asked, as long as the caller's secret counts.
+pub(crate) async fn run(
+    door: &Door,
+    visitor: &Visitor,
+    asked: Asked,
+    updates: Option<Updates>,
+) -> Result<Result<Value, RpcError>, Refusal> {
+    let begun = Instant::now();
+    let known = door.method(&asked.method);
+    let done = match known {
+        Some(method) if !method.who.allows(&visitor.caller) => Ok(Err(not_for(&visitor.caller))),
+        // One that it does not have is the service's to speak of: it knows what is near.
+        _ => {
+            let call = Call {
+                caller: visitor.caller.clone(),
+                method: asked.method,
+                params: Value::Object(asked.params),
+                updates,
+            };
+            let service = Arc::clone(&door.service);
+            let doing = AssertUnwindSafe(async move { service.call(call).await }).catch_unwind();
+            tokio::select! {
+                done = doing => Ok(done.unwrap_or_else(|_| Err(RpcError::new(Why::Failed, "it failed within")))),
+                () = visitor.gone(door) => Err(Refusal::Unknown),
+            }
+        }
+    };
+    let (caller, agent) = match &visitor.caller {
+        Caller::Owner => ("owner", None),
+        Caller::Session(grant) => ("session", Some(grant.agent())),
+    };
+    let outcome = match &done {
+        Ok(Ok(_)) => "ok",
+        Ok(Err(error)) => error.why.as_str(),
+        Err(_) => "revoked",
+    };
+    tracing::info!(
+        method = known.map_or("unknown", |method| method.name),
+        caller,
+        agent,
+        ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        outcome,
+        "call"
+    );
+    done
+}
+
+fn not_for(caller: &Caller) -> RpcError {
+    match caller {
+        Caller::Owner => RpcError::new(Why::NotAllowed, "this is for an agent's session alone"),
+        Caller::Session(_) => RpcError::new(Why::NotAllowed, "this is for the owner alone"),
+    }
+}
+
+fn problem(code: i64, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}})
+}
+
+fn answer(value: &Value) -> Response {
+    Json(value).into_response()
+}
+
+fn streams(door: &Door, method: &str) -> bool {
+    door.method(method).is_some_and(|method| method.streams)
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let mut all = headers.get_all(header::ACCEPT).iter();
+    all.any(|accept| {
+        let accept = accept.to_str().unwrap_or_default();
+        let mut kinds = accept.split(',').filter_map(|one| one.split(';').next());
+        kinds.any(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = only(headers, &header::CONTENT_TYPE).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+async fn read(body: Body) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Refusal::Malformed("the body cannot be read"))?;
+        if bytes.len() + chunk.len() > MOST_BYTES {
+            return Err(Refusal::TooLong);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,16 @@
+//! The daemon's HTTP side over real connections, with a small service behind it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod browser;
+mod bytes;
+mod client;
+mod common;
+mod events;
+mod fake;
+mod limits;
+mod log;
+mod openapi;
+mod rpc;
+mod stop;
+mod streams;
