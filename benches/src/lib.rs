@@ -93,6 +93,14 @@ impl Times {
         sorted.get(sorted.len() / 2).copied().unwrap_or_default()
     }
 
+    /// The one that so many in a hundred are not above.
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+        sorted.get(at).copied().unwrap_or_default()
+    }
+
     /// All of them, shared out evenly: what rare, dear runs cost each of the others.
     pub fn mean(&self) -> Duration {
         let runs = u32::try_from(self.0.len().max(1)).unwrap_or(u32::MAX);

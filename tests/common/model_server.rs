@@ -23,6 +23,8 @@ pub enum Answer {
     Ends(Vec<Piece>, usize),
     /// The same, but after so many events nothing more comes.
     Stalls(Vec<Piece>, usize),
+    /// The same, with a pause before each event.
+    Drips(Vec<Piece>, Duration),
     /// A status with headers and a body.
     Status(u16, Vec<(&'static str, String)>, String),
     /// Bytes instead of a stream.
@@ -135,6 +137,7 @@ fn serve(stream: TcpStream, script: &Script, seen: &Mutex<Vec<Seen>>) -> std::io
         seen.lock().unwrap().push(request);
         let open = match answer {
             Answer::Says(pieces) => events(&mut stream, &path, &pieces, usize::MAX)?,
+            Answer::Drips(pieces, pause) => drip(&mut stream, &path, &pieces, usize::MAX, pause)?,
             Answer::Cut(pieces, after) => {
                 events(&mut stream, &path, &pieces, after)?;
                 return Ok(());
@@ -212,6 +215,16 @@ fn events(
     pieces: &[Piece],
     most: usize,
 ) -> std::io::Result<bool> {
+    drip(stream, path, pieces, most, Duration::ZERO)
+}
+
+fn drip(
+    stream: &mut TcpStream,
+    path: &str,
+    pieces: &[Piece],
+    most: usize,
+    pause: Duration,
+) -> std::io::Result<bool> {
     let all = match path {
         _ if path.ends_with("/chat/completions") => chat(pieces),
         _ if path.ends_with("/responses") => responses(pieces),
@@ -222,6 +235,7 @@ fn events(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
     )?;
     for event in all.iter().take(most) {
+        std::thread::sleep(pause);
         // In two chunks, cut in the middle of whatever is there.
         let bytes = event.as_bytes();
         for part in [&bytes[..bytes.len() / 2], &bytes[bytes.len() / 2..]] {

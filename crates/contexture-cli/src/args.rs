@@ -29,6 +29,9 @@ pub enum Command {
     Run(Run),
     /// Talk with a model that has tools
     Chat(AgentOptions),
+    /// Serve the agent to an editor or another host: the Agent Client Protocol on standard input and
+    /// output
+    Acp(AgentOptions),
     /// See in a minute what this is for, with a model on this machine
     Demo(Demo),
     /// Build the exact request for a session, with a receipt
@@ -39,6 +42,8 @@ pub enum Command {
     Tokens(Tokens),
     /// Compose a system prompt and messages from an agent, a tool policy and a run (spec 004)
     Compose(Compose),
+    /// What an agent is told of the pool and of its task (spec 003)
+    AgentContext(AgentContext),
     /// Sessions: list, show, append, fork, undo, pin, unpin, export, import, rm
     #[command(subcommand)]
     Sessions(Sessions),
@@ -50,6 +55,14 @@ pub enum Command {
     Replay(Replay),
     /// Check every log, and repair what can be
     Doctor(Doctor),
+    /// The daemon: agents, their sessions and tools, a dashboard
+    Serve(Serve),
+    /// Agents of any make: create, start, prompt, cancel, stop, restart, list, show, rm
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// What agents show to people: show, list
+    #[command(subcommand)]
+    Canvas(Canvas),
     /// Skills: list, show
     #[command(subcommand)]
     Skills(Skills),
@@ -58,9 +71,17 @@ pub enum Command {
     Model(Models),
     /// Trust this folder: what it would allow, and a question
     Trust(Trust),
-    /// MCP servers: list, tools
+    /// MCP servers: list, tools; and the session's own tools as one: serve
     #[command(subcommand)]
     Mcp(Mcp),
+    /// The tools of an agent's session: list, call
+    #[command(subcommand)]
+    Tool(Tool),
+    /// What an agent's session would begin with: MCP servers, tools, system context (spec 000)
+    Inject(Inject),
+    /// The pool of resources: list, add, remove, catalog, match, grant, revoke
+    #[command(subcommand)]
+    Pool(Pool),
     /// Ends a program when its parent is gone
     #[command(name = "__supervise", hide = true)]
     Supervise {
@@ -89,6 +110,93 @@ pub enum Command {
 pub enum ConfigCommand {
     /// Print the JSON Schema of contexture.json
     Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Serve {
+    /// Where to listen; port 0 takes any that is free [default: 127.0.0.1:4100]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Listen where other machines reach it: it speaks plain HTTP, so put TLS before it
+    #[arg(long)]
+    pub public: bool,
+    /// How the log on standard error looks
+    #[arg(long, value_enum, default_value = "text")]
+    pub log: LogFormat,
+}
+
+/// How a log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// A JSON document a line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// Make an agent
+    Create(AgentCreate),
+    /// Start it with its context; needs the daemon
+    Start { name: String },
+    /// Send it a prompt, and show what it does; needs the daemon
+    Prompt {
+        name: String,
+        /// The prompt; `-` is standard input
+        text: String,
+    },
+    /// Call off what it does
+    Cancel { name: String },
+    /// Stop it, and end its tokens
+    Stop { name: String },
+    /// Stop it and start it again
+    Restart { name: String },
+    /// All agents
+    List,
+    /// One agent
+    Show { name: String },
+    /// Forget an agent; its sessions stay
+    Rm { name: String },
+    /// The backends that are known by name
+    Backends,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct AgentCreate {
+    pub name: String,
+    /// What runs it: native, claude-code, codex, gemini, opencode, goose, pi, or any name with --command
+    #[arg(long, default_value = "native")]
+    pub backend: String,
+    /// What it is for, which decides what it may do: repo, service or employee
+    #[arg(long, default_value = "repo", value_parser = ["repo", "service", "employee"])]
+    pub archetype: String,
+    /// The folder that it works in
+    #[arg(long, value_name = "FOLDER", conflicts_with = "ephemeral")]
+    pub workspace: Option<PathBuf>,
+    /// Give it a new folder that goes when it stops
+    #[arg(long)]
+    pub ephemeral: bool,
+    /// Somebody else starts it, and only asks for its context
+    #[arg(long)]
+    pub direct: bool,
+    /// A variable of the daemon's environment that it gets
+    #[arg(long, value_name = "NAME")]
+    pub env: Vec<String>,
+    /// Who answers when it asks whether it may do something
+    #[arg(long, default_value = "ask", value_parser = ["ask", "allow", "deny"])]
+    pub permissions: String,
+    /// The command that starts it, and all that follows
+    #[arg(long, num_args = 1.., allow_hyphen_values = true, value_name = "CMD")]
+    pub command: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Canvas {
+    /// What an agent shows: its HTML
+    Show { name: String },
+    /// Who shows something
+    List,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -210,6 +318,92 @@ pub struct Compose {
     pub file: PathBuf,
 }
 
+#[derive(Debug, ClapArgs)]
+pub struct AgentContext {
+    /// A pool as JSON, or `-`; the project's unless given
+    #[arg(long, value_name = "FILE")]
+    pub pool: Option<PathBuf>,
+    /// The task: taskId, taskDescription, requiredCapabilities, bdTaskId, orchestratorNote
+    #[arg(long, value_name = "FILE")]
+    pub task: Option<PathBuf>,
+    /// The language
+    #[arg(long, value_enum, default_value_t)]
+    pub locale: LocaleName,
+    /// A prompt to stand before it
+    #[arg(long, value_name = "FILE")]
+    pub base: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum LocaleName {
+    /// English
+    #[default]
+    En,
+    /// Chinese
+    Zh,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Pool {
+    /// All resources, and what each is doing
+    List,
+    /// Add a resource, or those of a file: all or none
+    Add(PoolAdd),
+    /// Remove resources that are available
+    Remove {
+        /// Their ids
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+    /// What those in service can do, and who is available
+    Catalog,
+    /// Who would take a task that needs this, or what is missing
+    Match {
+        /// What it needs: a capability, or one with the least level behind a colon
+        #[arg(required = true, value_name = "CAPABILITY[:LEVEL]")]
+        needs: Vec<String>,
+    },
+    /// Give an agent a tool
+    Grant {
+        /// The agent
+        id: String,
+        /// The tool
+        tool: String,
+    },
+    /// Take a tool from an agent
+    Revoke {
+        /// The agent
+        id: String,
+        /// The tool
+        tool: String,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PoolAdd {
+    /// Its id
+    #[arg(required_unless_present = "file")]
+    pub id: Option<String>,
+    /// executor, orchestrator, reviewer, tool, api or database
+    #[arg(long = "type", value_name = "TYPE", default_value = "executor")]
+    pub kind: String,
+    /// What people call it
+    #[arg(long, value_name = "TEXT")]
+    pub name: Option<String>,
+    /// What it can do, with a level from 1 to 10 behind a colon (5 unless given)
+    #[arg(long = "capability", value_name = "NAME[:LEVEL]")]
+    pub capabilities: Vec<String>,
+    /// A tool that it holds; those that its capabilities need unless given
+    #[arg(long = "tool", value_name = "TOOL")]
+    pub tools: Vec<String>,
+    /// A tool that it may never hold
+    #[arg(long = "deny-tool", value_name = "TOOL")]
+    pub denied_tools: Vec<String>,
+    /// A resource as JSON, or a list of them; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "kind", "name", "capabilities", "tools", "denied_tools"])]
+    pub file: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Sessions {
     /// All sessions, the latest first
@@ -287,6 +481,83 @@ pub enum Mcp {
         #[command(flatten)]
         model: Model,
     },
+    /// The tools of this session as an MCP server on standard input and output
+    Serve {
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+/// Where the daemon is that a session belongs to. Its token is in CONTEXTURE_SESSION_TOKEN.
+#[derive(Debug, ClapArgs)]
+pub struct At {
+    /// The daemon's address; CONTEXTURE_URL unless given, else that of this project's daemon
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Tool {
+    /// The tools that this session may call
+    List {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Call one
+    Call {
+        /// Its name
+        name: String,
+        /// An argument; a number, a boolean, an object or a list where the tool says so, else text
+        #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = pair)]
+        arguments: Vec<(String, String)>,
+        /// All arguments as a JSON object; `-` is standard input
+        #[arg(long, value_name = "JSON")]
+        args: Option<String>,
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Inject {
+    /// What is known of the agent, as JSON; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub meta: Option<PathBuf>,
+    /// The agent's name
+    #[arg(long)]
+    pub name: Option<String>,
+    /// What the agent is for
+    #[arg(long, value_enum)]
+    pub archetype: Option<ArchetypeName>,
+    /// What runs it: native, claude-code, …
+    #[arg(long)]
+    pub backend: Option<String>,
+    /// The session's id; a new one unless given
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Show the token, and the values of servers' environments
+    #[arg(long)]
+    pub show_token: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArchetypeName {
+    /// Works in a repository, on request
+    Repo,
+    /// Runs for long, and serves others
+    Service,
+    /// Acts on its own account
+    Employee,
+}
+
+impl ArchetypeName {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Repo => "repo",
+            Self::Service => "service",
+            Self::Employee => "employee",
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -487,6 +758,14 @@ fn number(text: &str) -> Result<usize, String> {
     match digits.parse::<f64>() {
         Ok(value) if (0.0..=1e9).contains(&value) => Ok((value * unit).round() as usize),
         _ => Err("not a number: write 32000, 32k or 1m".to_owned()),
+    }
+}
+
+/// `name=value`.
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
     }
 }
 

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use contexture::ContextError;
 use contexture_agent::AgentError;
+use contexture_fleet::{RpcError, Why};
 use contexture_model::weights::WeightsError;
+use contexture_server::{ClientError, DaemonError, Fault};
 use contexture_store::StoreError;
 use serde_json::json;
 
@@ -56,6 +58,12 @@ pub enum CliError {
     /// The file of a model is of no use.
     #[error("{what}")]
     BadModel { what: String, hint: String },
+    /// The daemon refused, or could not, or is not there.
+    #[error("{0}")]
+    Daemon(#[from] ClientError),
+    /// The daemon is not found.
+    #[error("{0}")]
+    NoDaemon(#[from] DaemonError),
     /// Whoever reads our output went away.
     #[error("the reader went away")]
     Pipe,
@@ -89,6 +97,14 @@ impl CliError {
                 _ => 1,
             },
             Self::BadModel { .. } => 3,
+            Self::Daemon(error) => match error.why {
+                Fault::Unauthorized | Fault::Said(Why::NotAllowed) => 5,
+                Fault::Said(Why::TooLarge) => 4,
+                Fault::Said(Why::Invalid) => 3,
+                _ => 1,
+            },
+            Self::NoDaemon(DaemonError::NotPrivate { .. }) => 5,
+            Self::NoDaemon(_) => 1,
             Self::NotAllowed { .. } => 5,
             Self::Unhealthy { .. } | Self::Unfinished { .. } | Self::Agent(_) => 1,
             Self::Usage { .. } => 2,
@@ -108,6 +124,19 @@ impl CliError {
             Self::Agent(_) => "Model",
             Self::Weights(error) => error.code(),
             Self::BadModel { .. } => "BadModel",
+            Self::Daemon(error) => match error.why {
+                Fault::Said(Why::NotAllowed) => "NotAllowed",
+                Fault::Said(Why::Invalid) => "Invalid",
+                Fault::Said(Why::NotFound | Why::NoMethod) => "NotFound",
+                Fault::Said(Why::Conflict) => "Conflict",
+                Fault::Said(Why::TooLarge) => "TooLarge",
+                Fault::Said(Why::Failed) => "Failed",
+                Fault::Unauthorized => "Unauthorized",
+                Fault::Refused => "Refused",
+                Fault::Unreachable => "Unreachable",
+                Fault::Broken => "Broken",
+            },
+            Self::NoDaemon(_) => "NoDaemon",
             Self::Pipe => "Pipe",
         }
     }
@@ -128,6 +157,8 @@ impl CliError {
             | Self::Unhealthy { hint, .. } => hint.clone(),
             Self::Agent(error) => error.hint(),
             Self::Weights(error) => error.hint(),
+            Self::Daemon(error) => error.hint.clone().unwrap_or_default(),
+            Self::NoDaemon(error) => error.hint().to_owned(),
         }
     }
 }
@@ -135,6 +166,17 @@ impl CliError {
 impl From<ContextError> for CliError {
     fn from(error: ContextError) -> Self {
         Self::Context { place: None, error }
+    }
+}
+
+impl From<RpcError> for CliError {
+    /// What a fleet says is the same, whether it is here or behind a daemon.
+    fn from(error: RpcError) -> Self {
+        Self::Daemon(ClientError {
+            why: Fault::Said(error.why),
+            message: error.message,
+            hint: error.hint,
+        })
     }
 }
 

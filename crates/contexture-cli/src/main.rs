@@ -7,8 +7,11 @@ mod args;
 mod command;
 mod config;
 mod error;
+mod fleet;
 mod input;
 mod models;
+mod providers;
+mod session;
 mod settings;
 mod skills;
 mod store;
@@ -54,21 +57,29 @@ fn run(args: Args) -> Result<(), CliError> {
     match command {
         Command::Run(options) => command::run(&options, json, dir.as_deref()),
         Command::Chat(options) => command::chat(&options, json, dir.as_deref()),
+        Command::Acp(options) => command::acp(&options, dir.as_deref()),
         Command::Demo(options) => command::demo(&options, json, dir.as_deref()),
         Command::Build(options) => command::build(&options, json, dir.as_deref()),
         Command::Update(options) => command::update(&options, json, dir.as_deref()),
         Command::Tokens(options) => command::tokens(&options, json),
         Command::Compose(options) => command::compose(&options, json),
+        Command::AgentContext(options) => command::agent_context(&options, json, dir.as_deref()),
+        Command::Pool(what) => command::pool(what, json, dir.as_deref()),
         Command::Sessions(what) => command::sessions(what, json, dir.as_deref()),
         Command::Import(options) => command::import(&options, json, dir.as_deref()),
         Command::Inspect(options) => command::inspect(&options, json, dir.as_deref()),
         Command::Diff(options) => command::diff(&options, json, dir.as_deref()),
         Command::Doctor(options) => command::doctor(&options, json, dir.as_deref()),
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
+        Command::Serve(options) => command::serve(&options, json, dir.as_deref()),
+        Command::Agent(what) => command::agents(&what, json, dir.as_deref()),
+        Command::Canvas(what) => command::canvas(&what, json, dir.as_deref()),
         Command::Skills(what) => command::skills(&what, json, dir.as_deref()),
         Command::Model(what) => command::model(&what, json),
         Command::Trust(options) => command::trust(&options, json, dir.as_deref()),
         Command::Mcp(what) => command::mcp(&what, json, dir.as_deref()),
+        Command::Tool(what) => command::tool(&what, json, dir.as_deref()),
+        Command::Inject(options) => command::inject(&options, json, dir.as_deref()),
         // Handled before: their exit code is that of another program.
         Command::Supervise { .. } | Command::TryModel { .. } => Ok(()),
         Command::Config {

@@ -61,6 +61,14 @@ fn with_config(
     Ok(settings)
 }
 
+/// The settings of whoever asks the project's daemon for a request.
+pub fn plain(config: &Config) -> Settings {
+    Settings {
+        config: config.context,
+        ..Settings::default()
+    }
+}
+
 /// The settings for a stored session: what a flag says beats what its last request was made with,
 /// which beats what the project says.
 pub fn of_session(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use contexture_store::{FileLog, FileOptions, Key, Loaded, Log, PgLog, PgOptions, Sessions};
 
-use crate::config::{self, Chosen, DATA};
+use crate::config::{self, Chosen, Config, DATA};
 use crate::error::CliError;
 use crate::view::safe;
 
@@ -22,8 +22,12 @@ pub struct Home {
 
 /// Opens the log of the project.
 pub fn open(dir: Option<&Path>) -> Result<Home, CliError> {
-    let config = config::load(dir)?;
-    if let Some(url) = url(config.store.url)? {
+    of(&config::load(dir)?)
+}
+
+/// The log that a configuration names.
+pub fn of(config: &Config) -> Result<Home, CliError> {
+    if let Some(url) = url(config.store.url.clone())? {
         let log: Arc<dyn Log> = Arc::new(PgLog::connect(&url, PgOptions::default())?);
         return Ok(Home {
             sessions: Sessions::new(log),

@@ -6,18 +6,18 @@ mod interrupt;
 pub mod local;
 mod model;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::entry::SessionHeader;
-use contexture::prompt::ToolPolicy;
+use contexture::prompt::{Section, ToolPolicy};
 use contexture::{Settings, Wire};
 use contexture_agent::{Agent, Chat, History, Limits, ModelCompactor, Options, Stores, clock};
 use contexture_model::Model;
 use contexture_store::{Key, Memories, Sessions, Transcripts};
-use contexture_tools::approval::{Approvals, Standing};
-use contexture_tools::mcp::{self, Servers};
+use contexture_tools::approval::{Approvals, Approver, Standing};
+use contexture_tools::mcp::{self, ServerConfig, Servers};
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
 use contexture_tools::skills::Skills;
 use contexture_tools::system::{self, Project};
@@ -31,6 +31,7 @@ use crate::args::{AgentOptions, CompactorName};
 use crate::command::mcp_options;
 use crate::config::{self, Config, Sandbox};
 use crate::error::CliError;
+use crate::store::Home;
 use crate::trust::State;
 use crate::view::{Screen, plural};
 use crate::{settings, skills, store};
@@ -53,7 +54,34 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How long the first turn waits for MCP servers that are starting.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// Makes the agent, and opens its conversation. `kind` names a conversation that nobody named.
+/// What an agent is made from, beside its options.
+pub struct Begin {
+    /// What the project and the user set.
+    pub config: Config,
+    /// The project's log.
+    pub home: Home,
+    /// What answers.
+    pub model: Arc<dyn Model>,
+    /// The conversation's name.
+    pub key: Key,
+    /// Where commands and servers begin, and where commands may write.
+    pub workspace: PathBuf,
+    /// Where whoever asks for it is: in the workspace or below.
+    pub cwd: PathBuf,
+    /// Whom to ask whether a tool may act.
+    pub asks: Option<Arc<dyn Approver>>,
+    /// MCP servers of this conversation, beside those of the configuration.
+    pub servers: Vec<ServerConfig>,
+    /// What whoever hosts the agent adds to the system side. Without a word from them, what they said
+    /// in this conversation before still holds.
+    pub host: Option<Section>,
+}
+
+/// The name of the host's section.
+pub const HOST: &str = "host";
+
+/// Makes the agent of a person at the terminal, and opens its conversation. `kind` names a
+/// conversation that nobody named.
 pub async fn ready(
     options: &AgentOptions,
     kind: &str,
@@ -61,21 +89,49 @@ pub async fn ready(
     screen: &Arc<Screen>,
 ) -> Result<Ready, CliError> {
     let config = config::load(dir)?;
-    let home = store::open(dir)?;
+    let home = store::of(&config)?;
+    let model = model(options, &config).await?;
+    let key = match &options.session {
+        Some(name) => Key::new(name.as_str())?,
+        None => fresh(&home.sessions, kind)?,
+    };
+    let terminal = Terminal::here(screen);
+    let begin = Begin {
+        workspace: config.root.clone(),
+        cwd: std::env::current_dir().unwrap_or_else(|_| config.root.clone()),
+        config,
+        home,
+        model,
+        key,
+        asks: terminal.map(|terminal| Arc::new(terminal) as Arc<dyn Approver>),
+        servers: Vec::new(),
+        host: None,
+    };
+    make(options, begin).await
+}
+
+/// Makes the agent, and opens its conversation.
+pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliError> {
+    let Begin {
+        config,
+        home,
+        model,
+        key,
+        workspace,
+        cwd,
+        asks,
+        servers,
+        host,
+    } = begin;
     let log = Arc::clone(home.sessions.log());
     let stores = Stores {
         transcripts: Transcripts::new(Arc::clone(&log)),
         memories: Memories::new(Arc::clone(&log), config.agent.memory_window),
     };
-    let model = model(options, &config).await?;
     let (settings, compactor) = settings_for(options, &config, &model)?;
-    let key = match &options.session {
-        Some(name) => Key::new(name.as_str())?,
-        None => fresh(&home.sessions, kind)?,
-    };
     let header = SessionHeader {
         agent: Some("contexture".to_owned()),
-        cwd: Some(config.root.display().to_string()),
+        cwd: Some(workspace.display().to_string()),
         ..SessionHeader::default()
     };
     let mut notices = Vec::new();
@@ -84,8 +140,7 @@ pub async fn ready(
         notices.push(withheld(&config, untrusted));
     }
     let skills = Arc::new(skills);
-    let cwd = std::env::current_dir().unwrap_or_else(|_| config.root.clone());
-    let (sections, said) = system::sections(&Project {
+    let (mut sections, said) = system::sections(&Project {
         root: &config.root,
         cwd: &cwd,
         trusted: config.trust()? == State::Trusted,
@@ -99,30 +154,31 @@ pub async fn ready(
             .map(|notice| format!("{}: {}", notice.place, notice.what)),
     );
     let chat = Chat::open(&home.sessions, &key, header, settings)?;
+    let before = || {
+        let mut known = chat.view().sections().iter();
+        known.find(|section| section.name == HOST).cloned()
+    };
+    sections.extend(host.or_else(before));
     let mut tools = builtin::tools(builtin::Stores {
         transcripts: stores.transcripts.clone(),
         memories: stores.memories.clone(),
         skills: Arc::clone(&skills),
     });
-    match shell(&config) {
+    match shell(&config, &workspace) {
         Ok(shell) => tools.push(Arc::new(shell)),
         Err(error) => notices.push(format!("no shell: {error}")),
     }
-    let mut server_options = mcp_options(&std::path::absolute(&config.root)?)?;
+    let mut server_options = mcp_options(&std::path::absolute(&workspace)?)?;
     server_options.reserved = tools.iter().map(|tool| tool.spec().name.clone()).collect();
-    let servers = Arc::new(Servers::start(
-        config.agent.mcp_servers.clone(),
-        server_options,
-    ));
+    let mut all = config.agent.mcp_servers.clone();
+    all.retain(|known| servers.iter().all(|own| own.name != known.name));
+    all.extend(servers);
+    let servers = Arc::new(Servers::start(all, server_options));
     servers.settled(SETTLING).await;
-    for status in servers.states() {
-        if let mcp::State::Failed { why } | mcp::State::Restarting { why, .. } = &status.state {
-            notices.push(format!("MCP server {}: {why}", status.name));
-        }
-    }
+    notices.extend(failing(&servers));
     let toolset = Toolset::new(
         policy(options, &config, model.as_ref()),
-        approvals(options, &config, screen),
+        approvals(options, &config, asks),
         Secrets::from_env(),
     )
     .with(Arc::new(tools))
@@ -143,7 +199,7 @@ pub async fn ready(
             }),
             max_injected: config.agent.max_injected_messages,
             sections,
-            runtime_init: runtime_init(&config),
+            runtime_init: runtime_init(&cwd),
             hints: hints(),
         },
     };
@@ -156,6 +212,17 @@ pub async fn ready(
         config,
         notices,
     })
+}
+
+/// The servers that are down, and why.
+pub fn failing(servers: &Servers) -> Vec<String> {
+    let why = |status: mcp::Status| match &status.state {
+        mcp::State::Failed { why } | mcp::State::Restarting { why, .. } => {
+            Some(format!("MCP server {}: {why}", status.name))
+        }
+        _ => None,
+    };
+    servers.states().into_iter().filter_map(why).collect()
 }
 
 /// What of the project does not count yet, and what to do about it.
@@ -175,15 +242,17 @@ fn withheld(config: &Config, skills: usize) -> String {
 }
 
 /// The shell, as the configuration bounds it.
-fn shell(config: &Config) -> Result<Shell, ShellError> {
+fn shell(config: &Config, workspace: &Path) -> Result<Shell, ShellError> {
     let of = &config.agent.shell;
     Shell::new(ShellOptions {
+        root: workspace.to_owned(),
         network: of.network,
         writable: of.writable.clone(),
         unsandboxed: match of.sandbox {
             Sandbox::Require => Unsandboxed::Refuse,
             Sandbox::Prefer => Unsandboxed::Run,
         },
+        // Outputs stay with the project: a workspace inside it must not look like one of its own.
         ..ShellOptions::new(&config.root)
     })
 }
@@ -228,7 +297,11 @@ fn policy(options: &AgentOptions, config: &Config, model: &dyn Model) -> ToolPol
 }
 
 /// What is allowed from the start, and whom to ask for the rest.
-fn approvals(options: &AgentOptions, config: &Config, screen: &Arc<Screen>) -> Approvals {
+fn approvals(
+    options: &AgentOptions,
+    config: &Config,
+    asks: Option<Arc<dyn Approver>>,
+) -> Approvals {
     let prefixes = config.agent.shell.allow.clone();
     let standing = Standing {
         all: options.allow_all,
@@ -240,8 +313,8 @@ fn approvals(options: &AgentOptions, config: &Config, screen: &Arc<Screen>) -> A
         })),
     };
     let approvals = Approvals::new(standing);
-    match Terminal::here(screen) {
-        Some(terminal) => approvals.asking(Arc::new(terminal), PATIENCE),
+    match asks {
+        Some(approver) => approvals.asking(approver, PATIENCE),
         None => approvals,
     }
 }
@@ -261,12 +334,11 @@ pub fn fresh(sessions: &Sessions, kind: &str) -> Result<Key, CliError> {
     Ok(key)
 }
 
-fn runtime_init(config: &Config) -> Map<String, Value> {
-    let here = std::env::current_dir().unwrap_or_else(|_| config.root.clone());
+fn runtime_init(cwd: &Path) -> Map<String, Value> {
     Map::from_iter([
         (
             "workingDirectory".to_owned(),
-            json!(here.display().to_string()),
+            json!(cwd.display().to_string()),
         ),
         ("system".to_owned(), json!(std::env::consts::OS)),
     ])

@@ -6,7 +6,7 @@ use contexture_tools::Effect;
 use contexture_tools::mcp::{self, Options, ServerConfig, Servers, State, Status};
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{mcp_serve, print, print_json};
 use crate::args::{Mcp, Model};
 use crate::config;
 use crate::error::CliError;
@@ -20,6 +20,9 @@ const BRIEF: usize = 80;
 
 /// `ctx mcp`.
 pub fn servers(what: &Mcp, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+    if let Mcp::Serve { at } = what {
+        return mcp_serve::serve(at, dir);
+    }
     let config = config::load(dir)?;
     let root = std::path::absolute(&config.root)?;
     // What the project names counts only when its folder is trusted.
@@ -47,6 +50,7 @@ pub fn servers(what: &Mcp, json: bool, dir: Option<&Path>) -> Result<(), CliErro
         let shown = match what {
             Mcp::List => list(&servers.states(), &untrusted, json),
             Mcp::Tools { model } => tools(&servers, model, json),
+            Mcp::Serve { .. } => Ok(()),
         };
         servers.stop().await;
         shown

@@ -1,20 +1,29 @@
 //! The commands, one file each.
 
+mod acp;
+mod agent_context;
+mod agents;
 mod build;
+mod canvas;
 mod chat;
 mod compose;
 mod demo;
 mod diff;
 mod doctor;
+mod inject;
 mod inspect;
 mod mcp;
+mod mcp_serve;
 mod model;
 mod point;
+mod pool;
 mod replay;
 mod run;
+mod serve;
 mod sessions;
 mod skills;
 mod tokens;
+mod tool;
 mod trust;
 mod update;
 
@@ -29,20 +38,28 @@ use crate::args::{Args, Source};
 use crate::error::CliError;
 use crate::{config, input};
 
+pub use acp::acp;
+pub use agent_context::agent_context;
+pub use agents::agents;
 pub use build::build;
+pub use canvas::canvas;
 pub use chat::chat;
 pub use compose::compose;
 pub use demo::demo;
 pub use diff::diff;
 pub use doctor::doctor;
+pub use inject::inject;
 pub use inspect::inspect;
 pub use mcp::{options as mcp_options, servers as mcp};
 pub use model::model;
+pub use pool::pool;
 pub use replay::replay;
 pub use run::{run, runtime};
+pub use serve::serve;
 pub use sessions::{import, sessions};
 pub use skills::skills;
 pub use tokens::tokens;
+pub use tool::tool;
 pub use trust::trust;
 pub use update::update;
 

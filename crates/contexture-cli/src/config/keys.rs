@@ -4,7 +4,9 @@ use contexture::text::nearest;
 use contexture::{ContextConfig, ContextError};
 use serde_json::{Map, Value, json};
 
-use Kind::{Choice, Integer, Object, Switch, Text, Texts};
+use Kind::{Choice, Integer, Object, Objects, Switch, Text, Texts};
+
+use super::fleet::{ASK_SECONDS, LISTEN, TOKEN_HOURS};
 
 /// A key: its path, what it takes, its default, whom it needs, and what it is for.
 pub(super) struct Key {
@@ -25,6 +27,7 @@ enum Kind {
     Choice(&'static [&'static str], &'static str),
     Texts,
     Object,
+    Objects,
 }
 
 pub(super) fn keys() -> Vec<Key> {
@@ -165,6 +168,12 @@ pub(super) fn keys() -> Vec<Key> {
             "MCP servers, in the usual shape. A project's are started when its folder is trusted.",
         ),
         gated(
+            "providers",
+            Objects,
+            json!([]),
+            "Who else has something to say when an agent's session begins: files, programs, MCP servers. A project's count when its folder is trusted.",
+        ),
+        gated(
             "shell.network",
             Switch,
             json!(false),
@@ -190,6 +199,30 @@ pub(super) fn keys() -> Vec<Key> {
             Texts,
             json!([]),
             "Beginnings of shell commands that nobody needs to be asked about.",
+        ),
+        gated(
+            "serve.listen",
+            Text,
+            json!(LISTEN),
+            "Where the daemon listens. A project's counts when its folder is trusted.",
+        ),
+        free(
+            "serve.tokenHours",
+            Integer,
+            json!(TOKEN_HOURS),
+            "How long the token of an agent's session counts.",
+        ),
+        free(
+            "serve.askSeconds",
+            Integer,
+            json!(ASK_SECONDS),
+            "How long a person has to answer an agent that asks whether it may do something.",
+        ),
+        gated(
+            "hooks",
+            Objects,
+            json!([]),
+            "Commands that are told of events: event, command, timeoutMs. A project's run when its folder is trusted.",
         ),
         free(
             "skills.enabled",
@@ -262,6 +295,9 @@ impl Key {
                 .as_array()
                 .is_some_and(|list| list.iter().all(Value::is_string)),
             Object => value.is_object(),
+            Objects => value
+                .as_array()
+                .is_some_and(|list| list.iter().all(Value::is_object)),
         };
         if !of_type {
             return Err(mistyped(self.path, self.kind.name()));
@@ -282,6 +318,7 @@ impl Key {
             Choice(known, _) => json!({ "type": "string", "enum": known }),
             Texts => json!({ "type": "array", "items": { "type": "string" } }),
             Object => json!({ "type": "object" }),
+            Objects => json!({ "type": "array", "items": { "type": "object" } }),
         };
         schema["description"] = json!(self.about);
         if !self.default.is_null() {
@@ -299,6 +336,7 @@ impl Kind {
             Text | Choice(..) => "string",
             Texts => "array of strings",
             Object => "object",
+            Objects => "array of objects",
         }
     }
 }
@@ -332,6 +370,11 @@ pub fn schema() -> Value {
         }
         *place = match key.path {
             "mcpServers" => contexture_tools::mcp::schema(),
+            "providers" => {
+                let mut schema = super::providers::schema();
+                schema["default"] = key.default.clone();
+                schema
+            }
             _ => key.schema(),
         };
     }

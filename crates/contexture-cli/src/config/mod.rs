@@ -4,8 +4,10 @@
 //! counts only when the folder is trusted: a [`Config`] never holds it otherwise.
 
 mod agent;
+mod fleet;
 mod keys;
 mod layers;
+mod providers;
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +18,10 @@ use serde_json::{Map, Value};
 pub use agent::{AgentConfig, LocalConfig};
 
 pub use agent::Sandbox;
+pub use fleet::FleetConfig;
 pub use keys::schema;
 pub use layers::Chosen;
+pub use providers::{ProviderConfig, ProviderKind};
 
 use crate::error::CliError;
 use crate::{trust, user};
@@ -33,6 +37,10 @@ pub struct Config {
     pub store: StoreConfig,
     /// How an agent runs.
     pub agent: AgentConfig,
+    /// How a fleet runs.
+    pub fleet: FleetConfig,
+    /// Who else has something to say when a session begins.
+    pub providers: Vec<ProviderConfig>,
     /// Keys that the project sets and that do not count, because its folder is not trusted.
     pub withheld: Vec<&'static str>,
     /// The project's file as it stands, for showing what trust would allow.
@@ -64,7 +72,15 @@ impl Config {
 
 /// The settings in effect; the defaults where there are none.
 pub fn load(dir: Option<&Path>) -> Result<Config, CliError> {
-    let root = root(dir)?;
+    match dir {
+        Some(_) => load_at(dir, Path::new("")),
+        None => load_at(None, &here()?),
+    }
+}
+
+/// The same for somebody who works elsewhere.
+pub fn load_at(dir: Option<&Path>, here: &Path) -> Result<Config, CliError> {
+    let root = root(dir, here)?;
     let own = user::config().map(|folder| folder.join(NAME));
     let (user, _) = own.map_or(Ok(Default::default()), |path| document(&path))?;
     let (project, digest) = document(&root.join(NAME))?;
@@ -85,11 +101,15 @@ pub fn load(dir: Option<&Path>) -> Result<Config, CliError> {
         },
     };
     let agent = AgentConfig::read(&layers, &root)?;
+    let fleet = FleetConfig::read(&layers)?;
+    let providers = providers::of(&layers)?;
     let withheld = layers.withheld;
     Ok(Config {
         context,
         store,
         agent,
+        fleet,
+        providers,
         withheld,
         project,
         digest,
@@ -112,6 +132,8 @@ fn document(path: &Path) -> Result<(Map<String, Value>, Option<String>), CliErro
         let over = document.get("context").and_then(Value::as_object);
         context(&over.cloned().unwrap_or_default())?;
         agent::policy(document.get("toolPolicy"))?;
+        fleet::hooks(document.get("hooks"))?;
+        providers::read(document.get("providers"), layers::Source::Project)?;
         Ok(document)
     };
     let document = read().map_err(|error| CliError::Context {
@@ -137,9 +159,9 @@ const NAME: &str = "contexture.json";
 /// The folder of a project's data.
 pub const DATA: &str = ".contexture";
 
-/// The project's folder: `dir`, or the nearest upwards that is one; else where we are. What lies in a
-/// folder that everyone may write to, such as `/tmp`, counts only there: anyone could have put it in.
-fn root(dir: Option<&Path>) -> Result<PathBuf, CliError> {
+/// The project's folder: `dir`, or the nearest upwards that is one; else `here`. What lies in a folder
+/// that everyone may write to, such as `/tmp`, counts only there: anyone could have put it in.
+fn root(dir: Option<&Path>, here: &Path) -> Result<PathBuf, CliError> {
     if let Some(dir) = dir {
         if !dir.is_dir() {
             return Err(CliError::Usage {
@@ -149,12 +171,11 @@ fn root(dir: Option<&Path>) -> Result<PathBuf, CliError> {
         }
         return Ok(dir.to_owned());
     }
-    let here = here()?;
     let project = |folder: &&Path| {
         let found = folder.join(NAME).is_file() || folder.join(DATA).is_dir();
         found && (*folder == here || !everyone_writes(folder))
     };
-    let root = here.ancestors().find(project).unwrap_or(&here);
+    let root = here.ancestors().find(project).unwrap_or(here);
     Ok(root.to_owned())
 }
 

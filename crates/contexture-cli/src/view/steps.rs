@@ -164,6 +164,8 @@ impl Shared {
                 ))
             }
             Event::Notice { text } => self.note(&format!("· {text}")),
+            // Said in a line, as a tool.
+            Event::Call { .. } | Event::Result(_) => Ok(()),
             Event::StepFinish { input_tokens, .. } => {
                 state.streamed = false;
                 state.cost.input_tokens = *input_tokens;

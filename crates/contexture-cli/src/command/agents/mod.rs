@@ -1,0 +1,160 @@
+//! `ctx agent`.
+
+mod prompt;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{print, print_json, runtime};
+use crate::args::{AgentCommand, AgentCreate};
+use crate::error::CliError;
+use crate::fleet::{Reach, daemon_only, reach};
+use crate::view::{Paint, safe};
+
+/// `ctx agent`.
+pub fn agents(what: &AgentCommand, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+    runtime()?.block_on(async {
+        let simple = |method: &'static str, name: &str| (method, json!({"name": name}));
+        let (method, params) = match what {
+            AgentCommand::Create(options) => ("agent.create", spec(options)?),
+            AgentCommand::Show { name } => simple("agent.show", name),
+            AgentCommand::Start { name } => simple("agent.start", name),
+            AgentCommand::Stop { name } => simple("agent.stop", name),
+            AgentCommand::Restart { name } => simple("agent.restart", name),
+            AgentCommand::Cancel { name } => simple("agent.cancel", name),
+            AgentCommand::Rm { name } => simple("agent.remove", name),
+            AgentCommand::List => return list(&reach(dir)?, json).await,
+            AgentCommand::Backends => return backends(&reach(dir)?, json).await,
+            AgentCommand::Prompt { name, text } => {
+                return prompt::prompt(&daemon_only(dir)?, name, text, json).await;
+            }
+        };
+        // What runs, runs in the daemon.
+        let fleet = match what {
+            AgentCommand::Start { .. }
+            | AgentCommand::Restart { .. }
+            | AgentCommand::Cancel { .. } => Reach::Daemon(daemon_only(dir)?),
+            _ => reach(dir)?,
+        };
+        let agent = fleet.call(method, params).await?;
+        if json {
+            return print_json(&agent);
+        }
+        if agent.get("name").is_some() {
+            print(shown(&agent, Paint::stdout()).as_bytes())?;
+        }
+        if let (AgentCommand::Create(made), Reach::Here { .. }) = (what, &fleet) {
+            eprintln!(
+                "     `ctx serve` in another terminal, then `ctx agent start {}`",
+                safe(&made.name)
+            );
+        }
+        Ok(())
+    })
+}
+
+fn spec(options: &AgentCreate) -> Result<Value, CliError> {
+    let mut spec = json!({
+        "name": options.name,
+        "backendType": options.backend,
+        "archetype": options.archetype,
+        "workspacePolicy": if options.ephemeral { "ephemeral" } else { "persistent" },
+        "launchMode": if options.direct { "direct" } else { "managed" },
+        "permissions": options.permissions,
+        "env": options.env,
+        "command": options.command,
+    });
+    if let Some(folder) = &options.workspace {
+        // As whoever runs this sees it, and not the daemon.
+        let folder = folder.canonicalize().map_err(|error| CliError::Io {
+            place: folder.display().to_string(),
+            error,
+        })?;
+        spec["workspace"] = json!(folder);
+    }
+    Ok(spec)
+}
+
+async fn list(fleet: &Reach, json: bool) -> Result<(), CliError> {
+    let mut all = fleet.call("agent.list", json!({})).await?;
+    let all = all["agents"].take();
+    if json {
+        return print_json(&all);
+    }
+    let paint = Paint::stdout();
+    let mut out = String::new();
+    for agent in all.as_array().into_iter().flatten() {
+        out.push_str(&line(agent, paint));
+    }
+    if out.is_empty() {
+        out.push_str(" no agents: `ctx agent create NAME` makes one\n");
+    }
+    print(out.as_bytes())
+}
+
+fn line(agent: &Value, paint: Paint) -> String {
+    let text = |key: &str| safe(agent[key].as_str().unwrap_or_default());
+    let state = text("state");
+    let colour = match state.as_str() {
+        "running" => 71,
+        "crashed" | "failed" => 167,
+        "starting" | "stopping" | "restarting" => 179,
+        _ => 245,
+    };
+    let padded = format!("{state:<10}");
+    let (name, kind, backend) = (text("name"), text("archetype"), text("backendType"));
+    let why = match agent["why"].as_str() {
+        Some(why) => format!("  {}", safe(why)),
+        None => String::new(),
+    };
+    format!(
+        " {name:<20} {} {kind:<8} {backend:<12}{why}\n",
+        paint.fg(colour, &padded)
+    )
+}
+
+/// One agent, with all that is known of it.
+fn shown(agent: &Value, paint: Paint) -> String {
+    let mut out = line(agent, paint);
+    let rows = [
+        ("session", "sessionId"),
+        ("workspace", "workspace"),
+        ("permissions", "permissions"),
+        ("started again", "restarts"),
+        ("process", "pid"),
+    ];
+    for (name, key) in rows {
+        let value = match &agent[key] {
+            Value::String(text) => safe(text),
+            Value::Number(number) if number.as_u64() != Some(0) => number.to_string(),
+            _ => continue,
+        };
+        let _ = writeln!(out, "   {} {value}", paint.dim(&format!("{name:<13}")));
+    }
+    out
+}
+
+async fn backends(fleet: &Reach, json: bool) -> Result<(), CliError> {
+    let mut all = fleet.call("agent.backends", json!({})).await?;
+    let all = all["backends"].take();
+    if json {
+        return print_json(&all);
+    }
+    let mut out = String::new();
+    for backend in all.as_array().into_iter().flatten() {
+        let text = |key: &str| safe(backend[key].as_str().unwrap_or_default());
+        let here = match backend["installed"].as_bool() {
+            Some(true) => "here",
+            _ => "-",
+        };
+        let (name, command) = (text("name"), text("command"));
+        let _ = writeln!(
+            out,
+            " {name:<12} {here:<5} {command:<28} {}",
+            text("install")
+        );
+    }
+    print(out.as_bytes())
+}

@@ -1,0 +1,129 @@
+//! The project's fleet: through its daemon where one runs, else opened here for as long as a command
+//! takes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use contexture_fleet::{Call, Caller, Fleet, FleetError, Options, RpcError, Service, Why};
+use contexture_server::{Client, Daemon, DaemonLock};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::config::{self, Config, DATA};
+use crate::error::CliError;
+use crate::settings;
+use crate::store;
+use crate::trust::State;
+
+/// How long an agent that crashed stays down.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// A way to the fleet.
+pub enum Reach {
+    /// Its daemon.
+    Daemon(Client),
+    /// Opened here, and locked so that no daemon starts meanwhile.
+    Here {
+        fleet: Arc<Fleet>,
+        /// Held until the command ends.
+        _lock: DaemonLock,
+    },
+}
+
+/// Finds the daemon, or opens the fleet here. To be called inside a runtime.
+pub fn reach(dir: Option<&Path>) -> Result<Reach, CliError> {
+    let config = config::load(dir)?;
+    if let Some(client) = daemon(&config)? {
+        return Ok(Reach::Daemon(client));
+    }
+    let lock = DaemonLock::take(&config.root.join(DATA))?;
+    Ok(Reach::Here {
+        fleet: open(&config, dir)?,
+        _lock: lock,
+    })
+}
+
+/// The daemon, for what cannot be done without one.
+pub fn daemon_only(dir: Option<&Path>) -> Result<Client, CliError> {
+    daemon(&config::load(dir)?)?.ok_or_else(|| {
+        let none = RpcError::new(Why::Conflict, "no daemon runs for this project");
+        none.hint("start one with `ctx serve`").into()
+    })
+}
+
+fn daemon(config: &Config) -> Result<Option<Client>, CliError> {
+    let Some(daemon) = Daemon::find(&config.root.join(DATA))? else {
+        return Ok(None);
+    };
+    Ok(Some(Client::new(&daemon.url, &daemon.secret)?))
+}
+
+/// Opens the fleet of a project.
+pub fn open(config: &Config, dir: Option<&Path>) -> Result<Arc<Fleet>, CliError> {
+    let home = store::open(dir)?;
+    let us = std::env::current_exe()?;
+    let options = Options {
+        root: std::path::absolute(&config.root)?,
+        data: std::path::absolute(config.root.join(DATA))?,
+        log: Arc::clone(home.sessions.log()),
+        settings: settings::plain(config),
+        token_life: config.fleet.token_life,
+        patience: config.fleet.patience,
+        supervisor: Some(vec![us.clone().into(), "__supervise".into()]),
+        program: us,
+        first_wait: FIRST_WAIT,
+        provider_patience: crate::providers::patience(config),
+        providers: crate::providers::all(config, config.trust()? == State::Trusted),
+        hooks: config.fleet.hooks.clone(),
+    };
+    Fleet::open(options).map_err(|error| match error {
+        FleetError::Store(error) => error.into(),
+        FleetError::Token(error) => RpcError::new(Why::Failed, error.to_string()).into(),
+    })
+}
+
+impl Reach {
+    /// Asks the fleet.
+    pub async fn call(&self, method: &str, params: Value) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(client) => Ok(client.call(method, params).await?),
+            Self::Here { fleet, .. } => {
+                let call = Call {
+                    caller: Caller::Owner,
+                    method: method.to_owned(),
+                    params,
+                    updates: None,
+                };
+                Ok(Arc::clone(fleet).call(call).await?)
+            }
+        }
+    }
+}
+
+/// Asks the daemon, and hands on what comes before the answer.
+pub async fn stream(
+    client: &Client,
+    method: &str,
+    params: Value,
+    mut each: impl AsyncFnMut(Value) -> Result<(), CliError>,
+) -> Result<Value, CliError> {
+    let (updates, mut news) = mpsc::unbounded_channel();
+    let asking = client.stream(method, params, move |update| {
+        // The other end is below, and lives as long.
+        let _ = updates.send(update);
+    });
+    tokio::pin!(asking);
+    loop {
+        tokio::select! {
+            biased;
+            Some(update) = news.recv() => each(update).await?,
+            done = &mut asking => {
+                while let Ok(update) = news.try_recv() {
+                    each(update).await?;
+                }
+                return Ok(done?);
+            }
+        }
+    }
+}

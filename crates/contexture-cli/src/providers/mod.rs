@@ -1,0 +1,130 @@
+//! Who has something to say when an agent's session begins, beside the core: files, programs and MCP
+//! servers that the configuration names, the project's rules, and skills.
+//!
+//! What comes with a project counts only when its folder is trusted. A provider that fails says so in a
+//! sentence, and the session begins without it unless it is required.
+
+mod answer;
+mod command;
+mod file;
+mod mcp;
+mod program;
+mod rules;
+mod skills;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use contexture::inject::{AgentInstanceMeta, ContextProvider, Traits};
+use contexture_fleet::PATIENCE;
+
+use crate::config::{Config, ProviderConfig, ProviderKind};
+
+/// What starting a program takes.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// How long a provider may take: as long as the most patient of them, and a little for starting it.
+pub fn patience(config: &Config) -> Duration {
+    let longest = config.providers.iter().map(|provider| provider.timeout);
+    longest.max().unwrap_or_default().max(PATIENCE) + MARGIN
+}
+
+/// The project's rules, skills, and the configured providers, in this order. The configuration holds
+/// those of the project only where it is trusted.
+pub fn all(config: &Config, trusted: bool) -> Vec<Arc<dyn ContextProvider>> {
+    let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
+    let mut all: Vec<Arc<dyn ContextProvider>> = vec![
+        Arc::new(rules::Rules {
+            root: root.clone(),
+            trusted,
+        }),
+        Arc::new(skills::SkillList {
+            root: root.clone(),
+            enabled: config.agent.skills,
+            trusted,
+        }),
+    ];
+    for provider in &config.providers {
+        let (of, root) = (provider.clone(), root.clone());
+        all.push(match &provider.kind {
+            ProviderKind::File(path) => Arc::new(file::FromFile {
+                path: path.clone(),
+                of,
+                root,
+            }),
+            ProviderKind::Command(words) => Arc::new(command::FromCommand {
+                words: words.clone(),
+                of,
+                root,
+                supervisor: supervisor(),
+            }),
+            ProviderKind::Mcp(server) => {
+                let servers = &config.agent.mcp_servers;
+                Arc::new(mcp::FromServer {
+                    server: servers.iter().find(|known| known.name == *server).cloned(),
+                    name: server.clone(),
+                    of,
+                    root,
+                })
+            }
+        });
+    }
+    all
+}
+
+/// How a configured provider's items are to be treated.
+fn traits(of: &ProviderConfig) -> Traits {
+    Traits {
+        required: of.required,
+        stability: of.stability,
+        priority: of.priority,
+    }
+}
+
+/// The command that ends a program when we are gone: we ourselves.
+fn supervisor() -> Option<Vec<OsString>> {
+    let us = std::env::current_exe().ok()?;
+    Some(vec![us.into(), "__supervise".into()])
+}
+
+/// Where the agent works, where its host says so.
+fn workspace(meta: &AgentInstanceMeta, root: &Path) -> PathBuf {
+    let said = meta.more.get("workspace").and_then(|said| said.as_str());
+    said.map_or_else(|| root.to_owned(), |said| root.join(said))
+}
+
+#[cfg(test)]
+mod testing {
+    use std::time::Duration;
+
+    use contexture::inject::{Archetype, LaunchMode, WorkspacePolicy};
+    use contexture::prompt::Stability;
+
+    use super::*;
+
+    pub fn of(kind: ProviderKind) -> ProviderConfig {
+        ProviderConfig {
+            name: "test".to_owned(),
+            kind,
+            timeout: Duration::from_secs(20),
+            max_bytes: 1_000,
+            required: false,
+            stability: Stability::Stable,
+            priority: 0,
+            of_project: true,
+        }
+    }
+
+    pub fn meta() -> AgentInstanceMeta {
+        AgentInstanceMeta {
+            name: "ada".to_owned(),
+            archetype: Archetype::Employee,
+            backend_type: "native".to_owned(),
+            workspace_policy: WorkspacePolicy::Persistent,
+            launch_mode: LaunchMode::Managed,
+            more: serde_json::Map::new(),
+        }
+    }
+}
