@@ -166,6 +166,7 @@ fn nothing_acts_before_it_was_allowed() {
     terminal.sees("As you wish.");
     assert!(!made("second"));
     terminal.line("make the third", "command: echo made > third");
+    terminal.sees_question();
     terminal.presses("C-c");
     terminal.sees("stopped;");
     assert!(!made("third"));

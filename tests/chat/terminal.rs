@@ -112,6 +112,15 @@ impl Terminal {
         })
     }
 
+    /// Waits until the chat waits for the answer to a question.
+    #[track_caller]
+    pub fn sees_question(&self) -> String {
+        self.until("no question", |screen| {
+            let last = screen.trim_end().lines().next_back();
+            last.is_some_and(|line| line.trim_end().ends_with("Enter no ›"))
+        })
+    }
+
     #[track_caller]
     fn until(&self, why: &str, enough: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();

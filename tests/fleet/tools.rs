@@ -138,7 +138,7 @@ fn tools_come_and_go_during_a_session() {
         names(daemon.prompt("bot", "tools")),
         ["canvas_update", "canvas_get"]
     );
-    assert!(daemon.prompt("bot", "again").contains("no tool"));
+    assert!(daemon.prompt("bot", "again").contains("unknown tool"));
     let mut dear = look.clone();
     (dear["name"], dear["scope"]) = (json!("dear"), json!("employee"));
     assert_eq!(

@@ -373,6 +373,7 @@ pub fn schema() -> Value {
             "providers" => {
                 let mut schema = super::providers::schema();
                 schema["default"] = key.default.clone();
+                schema["description"] = json!(key.about);
                 schema
             }
             _ => key.schema(),
