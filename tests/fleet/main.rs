@@ -13,6 +13,9 @@ mod attacks;
 mod common;
 mod daemon;
 mod life;
+#[path = "../common/model_server.rs"]
+mod model_server;
 mod prompts;
+mod real;
 mod scene;
 mod tools;

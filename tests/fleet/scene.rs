@@ -13,6 +13,7 @@ pub struct Daemon {
     pub project: Project,
     pub url: String,
     pub sign_in: String,
+    env: Vec<(String, String)>,
     child: Option<Child>,
 }
 
@@ -38,10 +39,19 @@ impl Daemon {
 
     /// A daemon for a project that is there.
     pub fn over(project: Project) -> Self {
+        Self::with(project, &[])
+    }
+
+    /// The same, with more in its environment.
+    pub fn with(project: Project, env: &[(&str, &str)]) -> Self {
         let mut daemon = Self {
             project,
             url: String::new(),
             sign_in: String::new(),
+            env: env
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
             child: None,
         };
         daemon.again();
@@ -55,6 +65,7 @@ impl Daemon {
             .ctx(&["serve", "--listen", "127.0.0.1:0", "--json"]);
         let mut child = serve
             .command()
+            .envs(self.env.iter().cloned())
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()
