@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::common::Project;
+use crate::model_server::{Answer, ModelServer, Seen};
 use crate::scene::Daemon;
 
 #[test]
@@ -142,5 +143,43 @@ fn commands_work_without_a_daemon_where_they_can() {
     assert_eq!(
         project.ctx(&["agent", "list"]).success(),
         " no agents: `ctx agent create NAME` makes one\n"
+    );
+}
+
+/// Spans with the names of the GenAI conventions, and nothing of what was said.
+#[test]
+fn traces_go_to_a_collector() {
+    let collector = ModelServer::answering(|_| {
+        let kind = ("content-type", "application/json".to_owned());
+        Answer::Status(200, vec![kind], "{}".to_owned())
+    });
+    let endpoint = collector.url.trim_end_matches("/v1");
+    let daemon = Daemon::with(Project::new(), &[("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)]);
+    daemon.agent("bot", "service");
+    daemon.prompt("bot", "canvas <p>secret words</p>");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(15);
+    let mut spans = Vec::new();
+    while spans.len() < 2 {
+        assert!(std::time::Instant::now() < until, "{spans:?}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let seen = collector.seen();
+        assert!(seen.iter().all(|sent| sent.path == "/v1/traces"));
+        let of = |sent: &Seen| sent.json()["resourceSpans"][0]["scopeSpans"][0]["spans"].clone();
+        let all = seen.iter().map(of);
+        spans = all
+            .flat_map(|list| list.as_array().unwrap().clone())
+            .collect();
+    }
+    let names: Vec<&str> = spans
+        .iter()
+        .map(|span| span["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["execute_tool canvas_update", "invoke_agent bot"]);
+    assert_eq!(spans[0]["traceId"], spans[1]["traceId"]);
+    assert_eq!(spans[0]["parentSpanId"], spans[1]["spanId"]);
+    let text = serde_json::to_string(&spans).unwrap();
+    assert!(
+        text.contains("gen_ai.conversation.id") && !text.contains("secret words"),
+        "{text}"
     );
 }

@@ -15,6 +15,7 @@ mod session;
 mod settings;
 mod skills;
 mod store;
+mod telemetry;
 mod trust;
 mod user;
 mod view;

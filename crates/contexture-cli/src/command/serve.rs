@@ -15,6 +15,7 @@ use crate::args::{LogFormat, Serve};
 use crate::config::{self, Config, DATA};
 use crate::error::CliError;
 use crate::fleet;
+use crate::telemetry;
 use crate::view::Paint;
 
 /// What of the log is shown.
@@ -46,6 +47,7 @@ pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliE
             print(format!(" {}  serves {root}\n", paint.bold(&url)).as_bytes())?;
             print(format!(" {}  opens the dashboard, once\n", paint.fg(75, &link)).as_bytes())?;
         }
+        telemetry::export(&fleet);
         fleet.resume().await;
         let stop = stop();
         let served = serve_http(listener, fleet.clone(), Options { sign_ins, stop }).await;
