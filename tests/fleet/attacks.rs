@@ -245,9 +245,10 @@ fn what_an_agent_shows_runs_nothing_fetches_nothing_and_cannot_be_framed() {
     assert_eq!(daemon.get("/canvas/bot", "").status, 401);
 }
 
-/// Attack 5.
+/// Whoever waits for an agent that is stopped learns of it. That a session's own streams end with its
+/// token (attack 5) is tested in `contexture-server`.
 #[test]
-fn a_stream_ends_with_the_token_that_opened_it() {
+fn the_stream_of_a_prompt_ends_with_its_agent() {
     let daemon = Daemon::start();
     daemon.agent("bot", "repo");
     let mut stream = daemon.connect();
