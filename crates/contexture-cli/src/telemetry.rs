@@ -54,7 +54,7 @@ async fn run(mut events: Subscription, url: String, content: bool) {
                 }
             }
             _ = tick.tick(), if !spans.is_empty() => {
-                let body = batch(std::mem::take(&mut spans));
+                let body = batch(&std::mem::take(&mut spans));
                 let sent = client
                     .post(&url)
                     .header("content-type", "application/json")
@@ -130,7 +130,7 @@ impl Turns {
                     &format!("invoke_agent {agent}"),
                     (&open.trace, &open.span, None),
                     open.began,
-                    attributes,
+                    &attributes,
                     failed.then_some(stop_reason),
                 ))
             }
@@ -165,7 +165,7 @@ impl Turns {
                     &format!("execute_tool {tool}"),
                     (&trace, &id(8)?, parent),
                     now(),
-                    attributes,
+                    &attributes,
                     error.as_ref().filter(|_| !success),
                 ))
             }
@@ -178,7 +178,7 @@ fn span(
     name: &str,
     (trace, own, parent): (&str, &str, Option<&str>),
     began: u128,
-    attributes: Vec<Value>,
+    attributes: &[Value],
     failed: Option<&String>,
 ) -> Value {
     let mut span = json!({
@@ -201,7 +201,7 @@ fn span(
 }
 
 /// As OTLP's JSON form has it.
-fn batch(spans: Vec<Value>) -> Value {
+fn batch(spans: &[Value]) -> Value {
     let service = std::env::var("OTEL_SERVICE_NAME").unwrap_or_else(|_| "contexture".to_owned());
     let scope = json!({"name": "contexture", "version": env!("CARGO_PKG_VERSION")});
     json!({"resourceSpans": [{
