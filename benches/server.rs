@@ -10,25 +10,21 @@
     clippy::panic
 )]
 
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::header;
 use axum::routing::post;
-use contexture::inject::{
-    AgentInstanceMeta, Archetype, CanvasProvider, ContextProvider, CoreProvider, Offered, gather,
-    weave,
-};
-use contexture::tokens::Estimate;
+use contexture::Settings;
+use contexture::inject::AgentInstanceMeta;
 use contexture_benches::{Bar, Times, asked, note, row, shown};
-use contexture_fleet::tokens::{LIFE, Tokens};
-use contexture_fleet::{
-    Answering, Bus, Call, Caller, Method, RpcError, Service, Subscription, Who, Why,
-};
+use contexture_fleet::tokens::LIFE;
+use contexture_fleet::{Fleet, PATIENCE, Service};
 use contexture_server::{Options, SignIns, serve};
+use contexture_store::{FileLog, FileOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -38,7 +34,6 @@ const CLIENTS: usize = 4;
 const REQUESTS: usize = 5_000;
 /// Sessions that have a token beside the one that asks.
 const SESSIONS: usize = 1_000;
-const OWNER: &str = "owner";
 
 fn main() {
     if !asked("server: a checked token over HTTP : a bare handler") {
@@ -50,12 +45,14 @@ fn main() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let small = Small::new();
-        for n in 0..SESSIONS {
-            small.token(&format!("s{n}"));
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = fleet(folder.path());
+        for _ in 0..SESSIONS {
+            prepared(&fleet).await;
         }
-        let token = small.token("asks");
-        let address = daemon(small).await;
+        let token = prepared(&fleet).await;
+        let owner = fleet.owner_secret().to_owned();
+        let address = daemon(fleet).await;
         let check = request(&token, "internal.validateToken", &json!({}));
         let answer = exchange(&mut TcpStream::connect(&address).await.unwrap(), &check).await;
         let bare = bare(answer).await;
@@ -74,7 +71,7 @@ fn main() {
             their_time,
             Bar::Most(2.0),
         );
-        let prepare = request(OWNER, "session.prepare", &json!({}));
+        let prepare = request(&owner, "session.prepare", &json!({"meta": meta()}));
         let mut prepared = Times::default();
         let time = load(&address, &prepare, REQUESTS / 4, &mut prepared).await;
         report("prepared sessions", time, REQUESTS / 4, &prepared);
@@ -170,92 +167,32 @@ async fn exchange(stream: &mut TcpStream, request: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The part of a fleet that is measured: tokens, and the context of a session from the built-in
-/// providers. A whole fleet can stand in its place.
-struct Small {
-    tokens: Tokens,
-    bus: Bus,
-    made: AtomicU64,
-    methods: Vec<Method>,
+/// A whole fleet, whose log is in a folder: what happens is written there too.
+fn fleet(folder: &Path) -> Arc<Fleet> {
+    let log = FileLog::new(folder, FileOptions::default());
+    let options = contexture_fleet::Options {
+        root: folder.to_owned(),
+        data: folder.to_owned(),
+        log: Arc::new(log),
+        settings: Settings::default(),
+        token_life: LIFE,
+        patience: Duration::from_secs(60),
+        program: folder.join("none"),
+        supervisor: None,
+        first_wait: Duration::from_secs(1),
+        provider_patience: PATIENCE,
+        providers: Vec::new(),
+        hooks: Vec::new(),
+    };
+    Fleet::open(options).unwrap()
 }
 
-impl Small {
-    fn new() -> Arc<Self> {
-        let method = |name, who| Method {
-            name,
-            about: "",
-            who,
-            streams: false,
-            params: json!({"type": "object"}),
-            result: json!({}),
-        };
-        Arc::new(Self {
-            tokens: Tokens::new(LIFE).unwrap(),
-            bus: Bus::default(),
-            made: AtomicU64::new(0),
-            methods: vec![
-                method("internal.validateToken", Who::Session),
-                method("session.prepare", Who::Owner),
-            ],
-        })
-    }
-
-    fn token(&self, session: &str) -> String {
-        let made = self.tokens.generate("bot", session, Archetype::Service);
-        made.unwrap().0.reveal().to_owned()
-    }
-
-    fn prepare(&self) -> Result<Value, RpcError> {
-        let failed = |why: String| RpcError::new(Why::Failed, why);
-        let meta = json!({"name": "bot", "archetype": "service", "backendType": "native"});
-        let meta = AgentInstanceMeta::read(meta).map_err(|error| failed(error.to_string()))?;
-        // As many sessions as there may be at once, again and again.
-        let number = self.made.fetch_add(1, Ordering::Relaxed) % 1_000;
-        let session = format!("p{number}");
-        let providers: [&dyn ContextProvider; 2] = [&CoreProvider, &CanvasProvider];
-        let offered = providers.map(|provider| Offered {
-            provider: provider.name().to_owned(),
-            traits: provider.traits(),
-            offer: gather(provider, &meta),
-        });
-        let token = self.token(&session);
-        let woven = weave(&meta, &session, offered.into(), Some(&token), &Estimate);
-        let (context, receipt) = woven.map_err(|error| failed(error.to_string()))?;
-        Ok(json!({"sessionId": session, "context": context, "receipt": receipt}))
-    }
+async fn prepared(fleet: &Fleet) -> String {
+    let meta = AgentInstanceMeta::read(meta()).unwrap();
+    let prepared = fleet.prepare(&meta, None).await.unwrap();
+    prepared.context.token
 }
 
-impl Service for Small {
-    fn authenticate(&self, secret: &str) -> Option<Caller> {
-        match secret == OWNER {
-            true => Some(Caller::Owner),
-            false => self.tokens.check(secret).map(Caller::Session),
-        }
-    }
-
-    fn is_current(&self, caller: &Caller) -> bool {
-        match caller {
-            Caller::Owner => true,
-            Caller::Session(grant) => grant.is_current(),
-        }
-    }
-
-    fn methods(&self) -> &[Method] {
-        &self.methods
-    }
-
-    fn call(self: Arc<Self>, call: Call) -> Answering {
-        Box::pin(async move {
-            match &call.caller {
-                Caller::Session(grant) => {
-                    Ok(json!({"agent": grant.agent(), "sessionId": grant.session_id()}))
-                }
-                Caller::Owner => self.prepare(),
-            }
-        })
-    }
-
-    fn subscribe(&self, after: Option<u64>) -> Subscription {
-        self.bus.subscribe(after)
-    }
+fn meta() -> Value {
+    json!({"name": "bot", "archetype": "service", "backendType": "native"})
 }
