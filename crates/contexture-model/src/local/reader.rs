@@ -17,7 +17,7 @@ use super::{LocalError, Size};
 use crate::ModelError;
 
 /// How many tokens are read at once. More is hardly faster, and between two a request can be called off.
-const CHUNK: usize = 256;
+const CHUNK: usize = 128;
 
 /// Conversations that are kept at once, within the cells that there are.
 const SEQUENCES: usize = 8;
