@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture_agent::Cancel;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::view::Screen;
 
@@ -16,8 +17,11 @@ impl Interrupt {
     pub fn listen(screen: &Arc<Screen>) -> Self {
         let interrupt = Self::default();
         let (under_way, screen) = (Arc::clone(&interrupt.under_way), Arc::clone(screen));
+        // Here and not in the task: the line editor puts back what it found, so it must find this.
+        let pressed = signal(SignalKind::interrupt());
         tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            let Ok(mut pressed) = pressed else { return };
+            while pressed.recv().await.is_some() {
                 let cancel = under_way
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
