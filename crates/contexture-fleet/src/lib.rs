@@ -1,7 +1,8 @@
 //! Agents of any make, each started with the right context.
 //!
 //! **Lives here:** agents and their lifecycle, connections to them over the Agent Client Protocol, session
-//! tokens, providers that look something up, the internal tools, and what happened ([`Bus`]).
+//! tokens, providers that look something up, the internal tools, what happened ([`Bus`]), and what carries
+//! messages between modules ([`hub`]).
 //!
 //! **Never lives here:** HTTP. What can be asked of a fleet is [`Service`], whatever it is asked over.
 
@@ -12,6 +13,7 @@ mod bus;
 mod canvas;
 mod event;
 mod fleet;
+pub mod hub;
 mod journal;
 mod live;
 mod methods;
