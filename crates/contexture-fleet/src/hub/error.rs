@@ -44,7 +44,7 @@ impl HubError {
             }
             Self::NoAnswer { .. } => "is the desk running? `ctx serve` runs it",
             Self::Away { .. } => "check `hub.url`, and that the NATS server runs with JetStream",
-            Self::Refused { .. } => "check what the server allows this user",
+            Self::Refused { .. } => "check `hub.url`, and what the server allows this user",
         }
     }
 }

@@ -234,3 +234,44 @@ async fn a_consumer_that_somebody_removed_is_made_again() {
     assert_eq!(taken(&mut inbox).await, "1");
     hub.beat(&name("a"), "card".into()).await.unwrap();
 }
+
+// needs: nats
+#[tokio::test]
+async fn what_is_in_hand_is_not_sent_over_the_wire_again() {
+    let Some(server) = NatsServer::get() else {
+        return;
+    };
+    let hub = NatsHub::connect(options(&server.url(), "0")).await.unwrap();
+    let mut inbox = hub.open(&name("a")).await.unwrap();
+    hub.send(&name("a"), "1", "1".into()).await.unwrap();
+    let work = crate::home::sent(&mut inbox).await;
+    // Longer than a reader may be silent.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let stranger = async_nats::connect(server.url()).await.unwrap();
+    let jetstream = async_nats::jetstream::new(stranger);
+    let ask = |what: &'static str| {
+        let jetstream = jetstream.clone();
+        async move {
+            jetstream
+                .request::<_, _, serde_json::Value>(what, &())
+                .await
+                .unwrap()
+        }
+    };
+    let list = ask("CONSUMER.LIST.CTX_0").await;
+    let consumer = &list["consumers"][0];
+    assert_eq!(
+        (&consumer["num_ack_pending"], &consumer["num_redelivered"]),
+        (&1.into(), &0.into())
+    );
+    // It leaves nothing behind.
+    work.ack().await.unwrap();
+    drop(inbox);
+    let start = Instant::now();
+    while ask("CONSUMER.LIST.CTX_0").await["total"] != 0 {
+        assert!(start.elapsed() < crate::home::SOON);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let info = ask("STREAM.INFO.CTX_0").await;
+    assert_eq!(info["state"]["messages"], 0);
+}

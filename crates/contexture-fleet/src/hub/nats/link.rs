@@ -27,6 +27,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) const ANSWER: Duration = Duration::from_secs(2);
 /// How long we wait before we try again.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause between two attempts to connect.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How many messages wait on a subscription: of what is not kept, slow readers miss the rest.
 const WAITING: usize = 1_000;
 /// How many messages a module may have waiting, as many as in a process, and how many there may be in all.
@@ -75,6 +77,10 @@ impl Link {
             .subscription_capacity(WAITING)
             // A server that hangs is noticed after three pings, before silent modules count as gone.
             .ping_interval((options.beat / 2).clamp(Duration::from_millis(100), PATIENCE))
+            .reconnect_delay_callback(|attempts| {
+                let doubled = Duration::from_millis(1 << attempts.min(10));
+                doubled.min(LONGEST_PAUSE)
+            })
             .event_callback(move |event| {
                 notice(&event, &told, &heard);
                 std::future::ready(())
@@ -382,7 +388,10 @@ fn refused(shown: &str, error: &async_nats::ConnectError) -> HubError {
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
             HubError::Refused {
-                why: format!("{shown} does not accept this user, password or token: {error}"),
+                why: format!(
+                    "{shown} does not accept this user, password or token: {}",
+                    error.kind()
+                ),
             }
         }
         _ => away(format!("{shown}: {error}")),
