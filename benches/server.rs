@@ -22,9 +22,11 @@ use contexture::Settings;
 use contexture::inject::AgentInstanceMeta;
 use contexture_benches::{Bar, Times, asked, note, row, shown};
 use contexture_fleet::tokens::LIFE;
+use contexture_fleet::work::WorkOptions;
+use contexture_fleet::work::seal::HubKey;
 use contexture_fleet::{Fleet, PATIENCE, Service};
 use contexture_server::{Options, SignIns, serve};
-use contexture_store::{FileLog, FileOptions};
+use contexture_store::{BoardLog, FileLog, FileOptions, Key, Log};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -169,11 +171,12 @@ async fn exchange(stream: &mut TcpStream, request: &[u8]) -> Vec<u8> {
 
 /// A whole fleet, whose log is in a folder: what happens is written there too.
 fn fleet(folder: &Path) -> Arc<Fleet> {
-    let log = FileLog::new(folder, FileOptions::default());
+    let log: Arc<dyn Log> = Arc::new(FileLog::new(folder, FileOptions::default()));
+    let board = BoardLog::new(Arc::clone(&log), Key::new("main").unwrap());
     let options = contexture_fleet::Options {
         root: folder.to_owned(),
         data: folder.to_owned(),
-        log: Arc::new(log),
+        log,
         settings: Settings::default(),
         token_life: LIFE,
         patience: Duration::from_secs(60),
@@ -183,6 +186,7 @@ fn fleet(folder: &Path) -> Arc<Fleet> {
         provider_patience: PATIENCE,
         providers: Vec::new(),
         hooks: Vec::new(),
+        work: WorkOptions::here(board, HubKey::fresh().unwrap()),
     };
     Fleet::open(options).unwrap()
 }

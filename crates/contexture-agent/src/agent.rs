@@ -47,11 +47,16 @@ pub struct Options {
     pub max_injected: usize,
     /// The system side.
     pub sections: Vec<Section>,
+    /// More of it, asked for before each request: what changes while a run goes on.
+    pub refresh: Option<Refresh>,
     /// Facts that hold for the session.
     pub runtime_init: Map<String, Value>,
     /// Facts that change from turn to turn.
     pub hints: Map<String, Value>,
 }
+
+/// Gives sections as they are now.
+pub type Refresh = Arc<dyn Fn() -> Vec<Section> + Send + Sync>;
 
 /// How long a history may be, in messages: spec 001's `context.chatHistory`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

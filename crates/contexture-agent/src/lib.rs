@@ -13,6 +13,7 @@
 //! - every request that was answered can be made again from the log, byte for byte.
 
 mod agent;
+mod budget;
 mod cancel;
 mod chat;
 pub mod clock;
@@ -28,7 +29,8 @@ mod said;
 mod tools;
 mod work;
 
-pub use agent::{Agent, History, Options, Stores};
+pub use agent::{Agent, History, Options, Refresh, Stores};
+pub use budget::{Budget, Price};
 pub use cancel::Cancel;
 pub use chat::Chat;
 pub use compact::ModelCompactor;

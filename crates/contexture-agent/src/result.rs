@@ -15,6 +15,8 @@ pub enum Ended {
     Length,
     /// The provider withheld the answer.
     Refused,
+    /// Another request would have cost more than it may.
+    Budget,
     /// It failed: the error says how.
     Failed,
 }
@@ -115,6 +117,14 @@ impl AgentResult {
 }
 
 impl Spent {
+    pub(crate) fn and(&self, more: &Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens + more.input_tokens,
+            cached_tokens: self.cached_tokens + more.cached_tokens,
+            output_tokens: self.output_tokens + more.output_tokens,
+        }
+    }
+
     pub(crate) fn add(&mut self, usage: &Usage) {
         self.input_tokens += usage.input().unwrap_or(0);
         self.cached_tokens += usage.cached().unwrap_or(0);

@@ -3,7 +3,7 @@
 use contexture::ToolCall;
 use contexture_model::Stop;
 
-use crate::Ended;
+use crate::{Budget, Ended};
 
 /// How far a run may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Limits {
     pub max_steps: usize,
     /// How often a request that the provider found too long is made shorter.
     pub max_overflows: usize,
+    /// What it may spend.
+    pub budget: Budget,
 }
 
 impl Default for Limits {
@@ -19,6 +21,7 @@ impl Default for Limits {
         Self {
             max_steps: 30,
             max_overflows: 2,
+            budget: Budget::default(),
         }
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Work<'a> {
     on: On<'a>,
     offers: Offers,
     context: Option<Arc<RunContext>>,
+    /// What was spent, also where the provider does not say.
+    counted: Spent,
 }
 
 /// What came of a call.
@@ -50,6 +52,7 @@ impl<'a> Work<'a> {
             on,
             offers: Offers::new(chat.view()),
             context: None,
+            counted: Spent::default(),
         }
     }
 
@@ -65,6 +68,11 @@ impl<'a> Work<'a> {
                         continue;
                     }
                     let mut prepared = self.prepare(chat, first.take(), overflow)?;
+                    let budget = self.agent.options.limits.budget;
+                    if !budget.allows(&self.counted, prepared.record.input_tokens) {
+                        run.end(Ended::Budget);
+                        continue;
+                    }
                     let called = self.call(chat, &mut prepared, &mut run).await;
                     // Behind the request's own record: nothing may stand between that and what the
                     // request was made from.
@@ -130,6 +138,11 @@ impl<'a> Work<'a> {
                 let messages = chat.view().live_len() + turn.messages.len();
                 (messages > history.most).then_some(history.keep)
             });
+        }
+        if let Some(refresh) = &options.refresh {
+            let mut sections = options.sections.clone();
+            sections.extend(blocking(|| refresh()));
+            turn.sections = Some(sections);
         }
         let prepared = match blocking(|| chat.prepare(&turn)) {
             Ok(prepared) => prepared,
@@ -251,6 +264,12 @@ impl<'a> Work<'a> {
                     self.result.usage.add(&usage);
                     spent
                 });
+                // Where the provider does not say, what we counted was sent at least.
+                let counted = usage.unwrap_or(Spent {
+                    input_tokens: prepared.record.input_tokens as u64,
+                    ..Spent::default()
+                });
+                self.counted = self.counted.and(&counted);
                 Ok((true, usage))
             }
             Answer::Stopped(text) => {

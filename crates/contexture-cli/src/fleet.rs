@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contexture_fleet::hub::Hub;
 use contexture_fleet::{Call, Caller, Fleet, FleetError, Options, RpcError, Service, Why};
 use contexture_server::{Client, Daemon, DaemonLock};
 use serde_json::Value;
@@ -15,6 +16,7 @@ use crate::error::CliError;
 use crate::settings;
 use crate::store;
 use crate::trust::State;
+use crate::work;
 
 /// How long an agent that crashed stays down.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -39,7 +41,7 @@ pub fn reach(dir: Option<&Path>) -> Result<Reach, CliError> {
     }
     let lock = DaemonLock::take(&config.root.join(DATA))?;
     Ok(Reach::Here {
-        fleet: open(&config, dir)?,
+        fleet: open(&config, dir, None)?,
         _lock: lock,
     })
 }
@@ -52,15 +54,20 @@ pub fn daemon_only(dir: Option<&Path>) -> Result<Client, CliError> {
     })
 }
 
-fn daemon(config: &Config) -> Result<Option<Client>, CliError> {
+/// The daemon of a project, where one runs.
+pub fn daemon(config: &Config) -> Result<Option<Client>, CliError> {
     let Some(daemon) = Daemon::find(&config.root.join(DATA))? else {
         return Ok(None);
     };
     Ok(Some(Client::new(&daemon.url, &daemon.secret)?))
 }
 
-/// Opens the fleet of a project.
-pub fn open(config: &Config, dir: Option<&Path>) -> Result<Arc<Fleet>, CliError> {
+/// Opens the fleet of a project; tasks go over `hub`, or stay in this process.
+pub fn open(
+    config: &Config,
+    dir: Option<&Path>,
+    hub: Option<Arc<dyn Hub>>,
+) -> Result<Arc<Fleet>, CliError> {
     let home = store::open(dir)?;
     let us = std::env::current_exe()?;
     let options = Options {
@@ -76,6 +83,7 @@ pub fn open(config: &Config, dir: Option<&Path>) -> Result<Arc<Fleet>, CliError>
         provider_patience: crate::providers::patience(config),
         providers: crate::providers::all(config, config.trust()? == State::Trusted),
         hooks: config.fleet.hooks.clone(),
+        work: work::options(config, &home, hub)?,
     };
     Fleet::open(options).map_err(|error| match error {
         FleetError::Store(error) => error.into(),
@@ -101,29 +109,63 @@ impl Reach {
     }
 }
 
+impl Reach {
+    /// Asks the fleet, and hands on what comes before the answer.
+    pub async fn stream(
+        &self,
+        method: &str,
+        params: Value,
+        each: impl AsyncFnMut(Value) -> Result<(), CliError>,
+    ) -> Result<Value, CliError> {
+        let fleet = match self {
+            Self::Daemon(client) => return stream(client, method, params, each).await,
+            Self::Here { fleet, .. } => fleet,
+        };
+        let (updates, mut news) = mpsc::channel(64);
+        let call = Call {
+            caller: Caller::Owner,
+            method: method.to_owned(),
+            params,
+            updates: Some(updates),
+        };
+        let asking = async { Ok(Arc::clone(fleet).call(call).await?) };
+        hand_on(asking, async || news.recv().await, each).await
+    }
+}
+
 /// Asks the daemon, and hands on what comes before the answer.
 pub async fn stream(
     client: &Client,
     method: &str,
     params: Value,
-    mut each: impl AsyncFnMut(Value) -> Result<(), CliError>,
+    each: impl AsyncFnMut(Value) -> Result<(), CliError>,
 ) -> Result<Value, CliError> {
     let (updates, mut news) = mpsc::unbounded_channel();
     let asking = client.stream(method, params, move |update| {
         // The other end is below, and lives as long.
         let _ = updates.send(update);
     });
-    tokio::pin!(asking);
-    loop {
+    let asking = async { Ok(asking.await?) };
+    hand_on(asking, async || news.recv().await, each).await
+}
+
+/// Hands on what comes before an answer. Whoever asks drops its end of the news with the answer.
+async fn hand_on(
+    asking: impl Future<Output = Result<Value, CliError>>,
+    mut news: impl AsyncFnMut() -> Option<Value>,
+    mut each: impl AsyncFnMut(Value) -> Result<(), CliError>,
+) -> Result<Value, CliError> {
+    let mut asking = Box::pin(asking);
+    let done = loop {
         tokio::select! {
             biased;
-            Some(update) = news.recv() => each(update).await?,
-            done = &mut asking => {
-                while let Ok(update) = news.try_recv() {
-                    each(update).await?;
-                }
-                return Ok(done?);
-            }
+            Some(update) = news() => each(update).await?,
+            done = &mut asking => break done,
         }
+    };
+    drop(asking);
+    while let Some(update) = news().await {
+        each(update).await?;
     }
+    done
 }

@@ -19,6 +19,7 @@ mod telemetry;
 mod trust;
 mod user;
 mod view;
+mod work;
 
 use std::process::ExitCode;
 
@@ -66,6 +67,9 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Compose(options) => command::compose(&options, json),
         Command::AgentContext(options) => command::agent_context(&options, json, dir.as_deref()),
         Command::Pool(what) => command::pool(what, json, dir.as_deref()),
+        Command::Task(what) => command::task(&what, json, dir.as_deref()),
+        Command::Worker(options) => command::worker(&options, json, dir.as_deref()),
+        Command::Orchestrate(options) => command::orchestrate(&options, json, dir.as_deref()),
         Command::Sessions(what) => command::sessions(what, json, dir.as_deref()),
         Command::Import(options) => command::import(&options, json, dir.as_deref()),
         Command::Inspect(options) => command::inspect(&options, json, dir.as_deref()),

@@ -168,6 +168,46 @@ pub enum Event {
         /// How long it is; nothing when it was cleared.
         bytes: usize,
     },
+    /// Something happened to a task.
+    #[serde(rename = "task:changed")]
+    TaskChanged {
+        /// Which.
+        task_id: String,
+        /// What: `created`, `blocked`, `dispatched`, `started`, `finished`, `failed`, `cancelled`.
+        change: String,
+        /// Where it is now.
+        state: String,
+        /// Which attempt.
+        attempt: u32,
+        /// The task that it is a part of.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent: Option<String>,
+        /// Who has it, or had it last.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        executor: Option<String>,
+        /// Why, where somebody would ask.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// A resource of the pool does something else.
+    #[serde(rename = "resource:state")]
+    ResourceState {
+        /// Which.
+        resource: String,
+        /// What it is now.
+        status: String,
+    },
+    /// A worker said what does not count: for another, of an attempt that is over, twice.
+    #[serde(rename = "task:refused")]
+    WordRefused {
+        /// Who said it, as far as it is known.
+        by: String,
+        /// Of which task.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        task_id: Option<String>,
+        /// Why it does not count.
+        why: String,
+    },
     /// A hook failed or took too long.
     #[serde(rename = "hook:failed")]
     HookFailed {
@@ -197,6 +237,9 @@ impl Event {
             Self::PermissionAnswered { .. } => "permission:answered",
             Self::ToolCalled { .. } => "tool:called",
             Self::CanvasChanged { .. } => "canvas:changed",
+            Self::TaskChanged { .. } => "task:changed",
+            Self::ResourceState { .. } => "resource:state",
+            Self::WordRefused { .. } => "task:refused",
             Self::HookFailed { .. } => "hook:failed",
         }
     }
@@ -217,7 +260,10 @@ impl Event {
             | Self::PermissionAnswered { agent, .. }
             | Self::ToolCalled { agent, .. }
             | Self::CanvasChanged { agent, .. } => Some(agent),
-            Self::HookFailed { .. } => None,
+            Self::TaskChanged { .. }
+            | Self::ResourceState { .. }
+            | Self::WordRefused { .. }
+            | Self::HookFailed { .. } => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use contexture::inject::{
@@ -19,9 +19,11 @@ use crate::agents::Agents;
 use crate::canvas::Canvases;
 use crate::journal::{self, Hook};
 use crate::live::{Changed, Live, ToolDelta};
+use crate::methods::hub::Pending;
 use crate::methods::{self, Entry};
 use crate::prepare::{PrepareError, Prepared, SessionInjector};
 use crate::tokens::{TokenError, Tokens, hex, random};
+use crate::work::{Dispatcher, WorkOptions};
 use crate::{Answering, Bus, Call, Caller, Event, Method, RpcError, Service, Subscription, Why};
 
 /// The variable that says where the daemon is.
@@ -53,6 +55,8 @@ pub struct Options {
     pub providers: Vec<Arc<dyn ContextProvider>>,
     /// Commands that are told of events.
     pub hooks: Vec<Hook>,
+    /// How tasks are handed out.
+    pub work: WorkOptions,
 }
 
 /// A fleet.
@@ -71,6 +75,8 @@ pub struct Fleet {
     pub(crate) program: PathBuf,
     pub(crate) supervisor: Option<Vec<OsString>>,
     pub(crate) first_wait: Duration,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) pending: Mutex<Pending>,
     pub(crate) closing: AtomicBool,
     url: OnceLock<String>,
     owner: (String, [u8; 32]),
@@ -127,6 +133,8 @@ impl Fleet {
             program: options.program,
             supervisor: options.supervisor,
             first_wait: options.first_wait,
+            dispatcher: Dispatcher::new(options.work, Arc::clone(&bus))?,
+            pending: Mutex::default(),
             closing: AtomicBool::new(false),
             live: Live::default(),
             url: OnceLock::new(),
@@ -153,6 +161,11 @@ impl Fleet {
     /// What happens.
     pub fn bus(&self) -> &Arc<Bus> {
         &self.bus
+    }
+
+    /// What hands out tasks.
+    pub fn dispatcher(&self) -> &Arc<Dispatcher> {
+        &self.dispatcher
     }
 
     /// The providers.

@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod board;
 mod derive;
 pub mod disk;
 pub mod doctor;
@@ -34,7 +35,6 @@ mod key;
 mod log;
 mod memory;
 mod notice;
-mod pool;
 mod postgres;
 mod record;
 mod sessions;
@@ -42,13 +42,13 @@ mod sieve;
 mod stream;
 mod transcript;
 
+pub use board::{BoardLog, LoadedBoard};
 pub use error::StoreError;
 pub use files::{Durability, FileLog, FileOptions};
 pub use key::Key;
 pub use log::{Expected, From, Log, Records};
 pub use memory::{COMPACTED, Compacted, Execution, Memories, ToolCount, ToolOutcome};
 pub use notice::{Listener, Notice};
-pub use pool::{LoadedPool, PoolLog};
 pub use postgres::{PgLog, PgOptions};
 pub use record::Record;
 pub use sessions::{Fork, Loaded, SessionLog, Sessions, resolve};

@@ -200,6 +200,18 @@ impl Process {
         }
     }
 
+    /// Waits until it has ended by itself, ends what it left behind, and gives how it ended and what it said last on
+    /// its standard error.
+    pub async fn finish(mut self) -> (Option<ExitStatus>, String) {
+        while !self.left(LOOK).await {}
+        if let Some(drain) = &mut self.drain {
+            let _ = timeout(LOOK, drain).await;
+        }
+        let status = self.reap().await;
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        (status, last_words(&said))
+    }
+
     /// Ends it at once, with all that it started, and gives how it ended.
     pub async fn kill(mut self) -> Option<ExitStatus> {
         self.reap().await
@@ -232,18 +244,8 @@ impl Process {
             false => None,
         };
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = String::from_utf8_lossy(&said);
-        let last: Vec<&str> = said
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
-        let last = last[last.len().saturating_sub(5)..].join(" / ");
-        let start = last.len().saturating_sub(600);
-        let start = (start..last.len()).find(|at| last.is_char_boundary(*at));
-        let words = start.map_or("", |start| &last[start..]);
         let ended = status.map(|status| format!("it ended ({status})"));
-        (ended, words.to_owned())
+        (ended, last_words(&said))
     }
 
     /// Ends it, politely first. Its input has been closed.
@@ -293,6 +295,17 @@ impl Drop for Process {
         }
         self.signal(Signal::KILL);
     }
+}
+
+/// The last lines, on one.
+fn last_words(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let lines = said.lines().map(str::trim);
+    let last: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let last = last[last.len().saturating_sub(5)..].join(" / ");
+    let start = last.len().saturating_sub(600);
+    let start = (start..last.len()).find(|at| last.is_char_boundary(*at));
+    start.map_or("", |start| &last[start..]).to_owned()
 }
 
 fn with_words(ended: &str, words: &str) -> String {

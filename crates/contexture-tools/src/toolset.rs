@@ -1,6 +1,6 @@
 //! The tools that there are now, what a model is offered of them, and the one way to call one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -39,6 +39,7 @@ pub struct Toolset {
     policy: ToolPolicy,
     approvals: Approvals,
     secrets: Secrets,
+    holds: Option<BTreeSet<String>>,
 }
 
 /// The tools at one moment.
@@ -69,6 +70,15 @@ impl Toolset {
             policy,
             approvals,
             secrets,
+            holds: None,
+        }
+    }
+
+    /// With these alone, by their names or by those that they have at their servers: what an agent was granted.
+    pub fn holding(self, names: Option<BTreeSet<String>>) -> Self {
+        Self {
+            holds: names,
+            ..self
         }
     }
 
@@ -93,6 +103,8 @@ impl Toolset {
             let wire = spec.wire_name();
             let why = if !verdict.is_allowed() {
                 verdict.to_string()
+            } else if !self.holds(&spec.name) {
+                "it was not granted".to_owned()
             } else if let Some(&known) = offer.by_name.get(&wire) {
                 let known = &offer.tools[known].spec().name;
                 format!("a model could not tell it from `{known}`")
@@ -105,6 +117,12 @@ impl Toolset {
             offer.left_out.push(LeftOut { name, why });
         }
         offer
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        let bare = name.split_once(':').map_or(name, |(_, bare)| bare);
+        let holds = |names: &BTreeSet<String>| names.contains(name) || names.contains(bare);
+        self.holds.as_ref().is_none_or(holds)
     }
 
     /// What happened to the tools since this was last asked.

@@ -1,14 +1,14 @@
 //! From a session to the exact request, with a receipt.
 //!
 //! **Lives here:** messages and their wire forms, the log's entries and their fold, token counts,
-//! prompts, the injector, the pool, the build and its replay, other tools' session files.
+//! prompts, the injector, the pool and its tasks, the build and its replay, other tools' session files.
 //!
 //! **Never lives here:** I/O, the clock, randomness, threads, async. What is read comes in as bytes
 //! or values, times come in with the input, and ids follow from content. So equal input gives equal
 //! bytes, on any machine, and a request can be made again years later.
 //!
 //! The modules are in the order of the flow: [`message`] → [`entry`] → [`tokens`] → [`prompt`] →
-//! [`inject`] → [`pool`] → [`build`] → [`replay`], [`diff`], [`export`]. [`import`] reads what other tools wrote.
+//! [`inject`] → [`pool`] → [`task`] → [`build`] → [`replay`], [`diff`], [`export`]. [`import`] reads what other tools wrote.
 //!
 //! ```
 //! use contexture::{ContextConfig, Message, Session, Settings, Turn};
@@ -43,6 +43,7 @@ pub mod message;
 pub mod pool;
 pub mod prompt;
 pub mod replay;
+pub mod task;
 pub mod text;
 pub mod tokens;
 

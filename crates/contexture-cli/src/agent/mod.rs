@@ -6,6 +6,7 @@ mod interrupt;
 pub mod local;
 mod model;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use contexture_tools::mcp::{self, ServerConfig, Servers};
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
 use contexture_tools::skills::Skills;
 use contexture_tools::system::{self, Project};
-use contexture_tools::{Secrets, Tools, Toolset, builtin};
+use contexture_tools::{Secrets, Tool, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
@@ -75,6 +76,10 @@ pub struct Begin {
     /// What whoever hosts the agent adds to the system side. Without a word from them, what they said
     /// in this conversation before still holds.
     pub host: Option<Section>,
+    /// The tools that it may use, where not all.
+    pub holds: Option<BTreeSet<String>>,
+    /// Tools beside those that every agent has.
+    pub more: Vec<Arc<dyn Tool>>,
 }
 
 /// The name of the host's section.
@@ -106,6 +111,8 @@ pub async fn ready(
         asks: terminal.map(|terminal| Arc::new(terminal) as Arc<dyn Approver>),
         servers: Vec::new(),
         host: None,
+        holds: None,
+        more: Vec::new(),
     };
     make(options, begin).await
 }
@@ -122,6 +129,8 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         asks,
         servers,
         host,
+        holds,
+        more,
     } = begin;
     let log = Arc::clone(home.sessions.log());
     let stores = Stores {
@@ -164,6 +173,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         memories: stores.memories.clone(),
         skills: Arc::clone(&skills),
     });
+    tools.extend(more);
     match shell(&config, &workspace) {
         Ok(shell) => tools.push(Arc::new(shell)),
         Err(error) => notices.push(format!("no shell: {error}")),
@@ -182,7 +192,8 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         Secrets::from_env(),
     )
     .with(Arc::new(tools))
-    .with(Arc::clone(&servers) as Arc<dyn Tools>);
+    .with(Arc::clone(&servers) as Arc<dyn Tools>)
+    .holding(holds);
     let agent = Agent {
         model,
         tools: toolset,
@@ -199,6 +210,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
             }),
             max_injected: config.agent.max_injected_messages,
             sections,
+            refresh: None,
             runtime_init: runtime_init(&cwd),
             hints: hints(),
         },

@@ -22,7 +22,7 @@ pub fn agent_context(
             let (value, source) = document(file)?;
             Pool::from_value(value).map_err(at(&source))?
         }
-        None => load(&store::open(dir)?)?.1.pool,
+        None => load(&store::open(dir)?)?.1.board.pool().clone(),
     };
     let (task, place) = match &options.task {
         Some(file) => {

@@ -15,6 +15,7 @@ mod inspect;
 mod mcp;
 mod mcp_serve;
 mod model;
+mod orchestrate;
 mod point;
 mod pool;
 mod replay;
@@ -22,10 +23,12 @@ mod run;
 mod serve;
 mod sessions;
 mod skills;
+mod task;
 mod tokens;
 mod tool;
 mod trust;
 mod update;
+mod worker;
 
 use std::io::Write;
 
@@ -52,16 +55,19 @@ pub use inject::inject;
 pub use inspect::inspect;
 pub use mcp::{options as mcp_options, servers as mcp};
 pub use model::model;
+pub use orchestrate::orchestrate;
 pub use pool::pool;
 pub use replay::replay;
 pub use run::{run, runtime};
 pub use serve::serve;
 pub use sessions::{import, sessions};
 pub use skills::skills;
+pub use task::task;
 pub use tokens::tokens;
 pub use tool::tool;
 pub use trust::trust;
 pub use update::update;
+pub use worker::worker;
 
 /// `ctx config schema`.
 pub fn schema() -> Result<(), CliError> {

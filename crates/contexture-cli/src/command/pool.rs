@@ -2,27 +2,31 @@ use std::path::Path;
 
 use contexture::ContextError;
 use contexture::pool::{
-    Change, Found, Level, Matching, Name, NewResource, Outcome, Pool, PoolEvent, Requirement,
+    Change, Found, Level, Matching, Name, NewResource, Outcome, Pool, Requirement,
 };
+use contexture::task::TaskError;
 use contexture_agent::clock::now;
-use contexture_store::{Key, LoadedPool, PoolLog};
+use contexture_server::Client;
+use contexture_store::{BoardLog, LoadedBoard};
 use serde_json::{Value, json};
 
 use super::agent_context::document;
-use super::{at, print, print_json, to_value};
+use super::{at, print, print_json, runtime, to_value};
 use crate::args::{Pool as Command, PoolAdd};
+use crate::config::{self, Config};
 use crate::error::CliError;
+use crate::fleet::daemon;
 use crate::store::{self, Home};
 use crate::view::{self, Paint, plural, safe};
-
-/// The project's pool.
-const KEY: &str = "main";
+use crate::work;
 
 /// `ctx pool …`.
 pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     // What is wrong with the words is said before anything is opened.
     let changes = match &what {
-        Command::List | Command::Catalog | Command::Match { .. } => Vec::new(),
+        Command::List | Command::Catalog | Command::Match { .. } | Command::Key { .. } => {
+            Vec::new()
+        }
         Command::Add(options) => added(options)?,
         Command::Remove { ids } => each(ids, |id| Change::Removed { id })?,
         Command::Grant { id, tool } => {
@@ -34,27 +38,94 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
             vec![Change::Revoked { id, tool }]
         }
     };
-    let (log, mut loaded) = load(&store::open(dir)?)?;
+    let config = config::load(dir)?;
+    // Whoever hands out tasks holds the log: it is told what to change. To look, the log is enough.
+    if let (false, Some(client)) = (changes.is_empty(), daemon(&config)?) {
+        return asked(&client, &what, &changes, json);
+    }
+    let (log, mut loaded) = load(&store::of(&config)?)?;
+    let pool = loaded.board.pool();
     match what {
-        Command::List => list(&loaded.pool, json),
-        Command::Catalog => catalog(&loaded.pool, json),
-        Command::Match { needs } => matching(&loaded.pool, &needs, json),
-        Command::Add(_) => change(&log, &mut loaded, &changes, "added", json),
-        Command::Remove { .. } => change(&log, &mut loaded, &changes, "removed", json),
-        Command::Grant { .. } | Command::Revoke { .. } => {
-            change(&log, &mut loaded, &changes, "changed", json)
+        Command::List => list(pool, json),
+        Command::Catalog => catalog(pool, json),
+        Command::Match { needs } => matching(pool, &needs, json),
+        Command::Key { id } => key(pool, &id, &config, json),
+        Command::Add(_)
+        | Command::Remove { .. }
+        | Command::Grant { .. }
+        | Command::Revoke { .. } => {
+            let at = now();
+            log.change(&mut loaded, |board| {
+                let all = changes.iter().cloned();
+                let all = all.map(|change| board.change(change, &at));
+                let all: Result<(), TaskError> = all.collect();
+                all.map_err(|error| CliError::from(ContextError::from(error)))
+            })?;
+            changed(&changes, did(&what), json)
         }
     }
 }
 
-/// The project's pool, with a word on what of it could not be read.
-pub(super) fn load(home: &Home) -> Result<(PoolLog, LoadedPool), CliError> {
-    let log = PoolLog::new(home.sessions.log().clone(), Key::new(KEY)?);
+/// The project's board, with a word on what of it could not be read.
+pub(super) fn load(home: &Home) -> Result<(BoardLog, LoadedBoard), CliError> {
+    let log = work::board(home)?;
     let loaded = log.load()?;
     for odd in &loaded.oddities {
         eprintln!("ctx: {}", safe(&format!("pool, left aside: {odd}")));
     }
     Ok((log, loaded))
+}
+
+/// The word for what was done.
+fn did(what: &Command) -> &'static str {
+    match what {
+        Command::Add(_) => "added",
+        Command::Remove { .. } => "removed",
+        _ => "changed",
+    }
+}
+
+/// Has the daemon change it.
+fn asked(client: &Client, what: &Command, changes: &[Change], json: bool) -> Result<(), CliError> {
+    let (method, params) = match changes {
+        [Change::Granted { id, tool }] => ("pool.grant", json!({"id": id, "tool": tool})),
+        [Change::Revoked { id, tool }] => ("pool.revoke", json!({"id": id, "tool": tool})),
+        changes if matches!(what, Command::Remove { .. }) => {
+            let ids: Vec<&Name> = changes.iter().filter_map(Change::resource).collect();
+            ("pool.remove", json!({"ids": ids}))
+        }
+        changes => {
+            let all = changes.iter().filter_map(|change| match change {
+                Change::Added { resource } => Some(resource),
+                _ => None,
+            });
+            ("pool.add", json!({"resources": all.collect::<Vec<_>>()}))
+        }
+    };
+    runtime()?.block_on(client.call(method, params))?;
+    changed(changes, did(what), json)
+}
+
+/// The secret of a worker that has nothing else of the project.
+fn key(pool: &Pool, id: &str, config: &Config, json: bool) -> Result<(), CliError> {
+    let name = name(id, "ID")?;
+    match pool.get(id).map(|resource| resource.kind().does_tasks()) {
+        Some(true) => {}
+        known => {
+            let what = match known {
+                Some(_) => format!("`{name}` does no tasks"),
+                None => format!("there is no resource `{name}`"),
+            };
+            let hint = "`ctx pool add ID --capability NAME --worker` makes an executor known, with what it may do";
+            let error = ContextError::invalid("ID", what, hint);
+            return Err(error.into());
+        }
+    }
+    let secret = work::key(config)?.seat(&name, false).secret();
+    match json {
+        true => print_json(&json!({"key": secret})),
+        false => print(format!("{secret}\n").as_bytes()),
+    }
 }
 
 fn list(pool: &Pool, json: bool) -> Result<(), CliError> {
@@ -80,15 +151,7 @@ fn catalog(pool: &Pool, json: bool) -> Result<(), CliError> {
 }
 
 fn matching(pool: &Pool, needs: &[String], json: bool) -> Result<(), CliError> {
-    let wanted = needs.iter().map(|text| {
-        let (capability, level) = levelled(text, "CAPABILITY")?;
-        let wanted = Requirement::of(capability);
-        Ok(Requirement {
-            min_level: level.unwrap_or(wanted.min_level),
-            ..wanted
-        })
-    });
-    let matching = pool.matching(&wanted.collect::<Result<Vec<_>, CliError>>()?);
+    let matching = pool.matching(&requirements(needs, "CAPABILITY")?);
     if json {
         print_json(&json!({"met": matching.is_met(), "outcomes": to_value(&matching.outcomes)?}))?;
     } else {
@@ -103,6 +166,19 @@ fn matching(pool: &Pool, needs: &[String], json: bool) -> Result<(), CliError> {
     }
 }
 
+/// What is needed: `web_search:8`.
+pub(super) fn requirements(needs: &[String], place: &str) -> Result<Vec<Requirement>, CliError> {
+    let one = |text: &String| {
+        let (capability, level) = levelled(text, place)?;
+        let wanted = Requirement::of(capability);
+        Ok(Requirement {
+            min_level: level.unwrap_or(wanted.min_level),
+            ..wanted
+        })
+    };
+    needs.iter().map(one).collect()
+}
+
 fn in_words(matching: &Matching) -> String {
     let line = |outcome: &Outcome| match outcome {
         Outcome::Found(Found {
@@ -115,17 +191,8 @@ fn in_words(matching: &Matching) -> String {
     matching.outcomes.iter().map(line).collect()
 }
 
-/// Has the changes happen, all or none.
-fn change(
-    log: &PoolLog,
-    loaded: &mut LoadedPool,
-    changes: &[Change],
-    did: &str,
-    json: bool,
-) -> Result<(), CliError> {
-    let at = now();
-    let events: Vec<PoolEvent> = changes.iter().map(|one| one.clone().at(&at)).collect();
-    log.change(loaded, |_| Ok::<_, CliError>((events.clone(), ())))?;
+/// What was changed.
+fn changed(changes: &[Change], did: &str, json: bool) -> Result<(), CliError> {
     let ids: Vec<&Name> = changes.iter().filter_map(Change::resource).collect();
     if json {
         return print_json(&json!({ did: ids }));
@@ -160,7 +227,8 @@ fn read(value: Value) -> Result<Vec<NewResource>, ContextError> {
     listed.into_iter().enumerate().map(one).collect()
 }
 
-fn by_words(id: &str, options: &PoolAdd) -> Result<NewResource, CliError> {
+/// A resource in words.
+pub(super) fn by_words(id: &str, options: &PoolAdd) -> Result<NewResource, CliError> {
     let mut value = json!({"id": name(id, "ID")?, "type": options.kind});
     if let Some(name) = &options.name {
         value["name"] = json!(name);
@@ -178,6 +246,9 @@ fn by_words(id: &str, options: &PoolAdd) -> Result<NewResource, CliError> {
         if !tools.is_empty() {
             value[key] = json!(tools);
         }
+    }
+    if options.worker {
+        value["worker"] = json!(true);
     }
     Ok(NewResource::from_value(value)?)
 }

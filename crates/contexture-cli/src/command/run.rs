@@ -70,7 +70,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 }
 
 /// What to do: the argument, or standard input.
-fn task(given: &str) -> Result<String, CliError> {
+pub(super) fn task(given: &str) -> Result<String, CliError> {
     let task = match given {
         "-" => std::io::read_to_string(std::io::stdin()).map_err(|error| CliError::Io {
             place: "standard input".to_owned(),
@@ -107,6 +107,10 @@ fn ended(result: &AgentResult) -> Result<(), CliError> {
         Ended::Length => (
             "the answer was cut at its longest length".to_owned(),
             "raise context.reservedOutput",
+        ),
+        Ended::Budget => (
+            "what it may spend is spent".to_owned(),
+            "go on with --session",
         ),
         Ended::Refused | Ended::Failed => ("the provider withheld the answer".to_owned(), ""),
     };

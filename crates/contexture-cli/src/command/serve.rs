@@ -1,8 +1,9 @@
 use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 
-use contexture_agent::clock;
+use contexture_agent::{Cancel, clock};
 use contexture_fleet::{RpcError, Why};
 use contexture_server::{Daemon, DaemonLock, Options, SignIns, serve as serve_http};
 use serde_json::json;
@@ -17,6 +18,7 @@ use crate::error::CliError;
 use crate::fleet;
 use crate::telemetry;
 use crate::view::Paint;
+use crate::work::{self, Native};
 
 /// What of the log is shown.
 const LOG: &str = "CONTEXTURE_LOG";
@@ -25,12 +27,14 @@ const LOG: &str = "CONTEXTURE_LOG";
 pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let config = config::load(dir)?;
     let data = config.root.join(DATA);
-    log(options.log);
+    log(options.log, "info");
     runtime()?.block_on(async {
         let lock = DaemonLock::take(&data)?;
         let listener = listen(options, &config).await?;
         let address = listener.local_addr()?;
-        let fleet = fleet::open(&config, dir)?;
+        let key = work::key(&config)?;
+        let hub = work::hub(&config, &key.namespace()).await?;
+        let fleet = fleet::open(&config, dir, hub)?;
         let url = format!("http://{}", reachable(address));
         fleet.reachable_at(&url);
         lock.publish(&Daemon {
@@ -49,9 +53,16 @@ pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliE
         }
         telemetry::export(&fleet);
         fleet.resume().await;
+        let native = Native::new(&options.agent, dir.map(Path::to_owned));
+        let (ending, working) = (Cancel::default(), Arc::clone(&fleet));
+        let until = ending.clone();
+        let handing_out =
+            tokio::spawn(async move { working.work(Some(Arc::new(native)), until).await });
         let stop = stop();
         let served = serve_http(listener, fleet.clone(), Options { sign_ins, stop }).await;
         tracing::info!("stops its agents");
+        ending.cancel();
+        let _ = handing_out.await;
         // Whoever asks a second time does not wait.
         tokio::select! {
             () = fleet.shut_down() => {}
@@ -103,7 +114,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// Ends when somebody wants us to.
-async fn stop() {
+pub(super) async fn stop() {
     let (Ok(mut interrupt), Ok(mut terminate)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
@@ -117,8 +128,8 @@ async fn stop() {
 }
 
 /// Logs to standard error.
-fn log(format: LogFormat) {
-    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new("info"));
+pub(super) fn log(format: LogFormat, level: &str) {
+    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new(level));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

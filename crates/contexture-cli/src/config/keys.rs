@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use Kind::{Choice, Integer, Object, Objects, Switch, Text, Texts};
 
 use super::fleet::{ASK_SECONDS, LISTEN, TOKEN_HOURS};
+use super::work::PATIENCE_SECONDS;
 
 /// A key: its path, what it takes, its default, whom it needs, and what it is for.
 pub(super) struct Key {
@@ -223,6 +224,36 @@ pub(super) fn keys() -> Vec<Key> {
             Objects,
             json!([]),
             "Commands that are told of events: event, command, timeoutMs. A project's run when its folder is trusted.",
+        ),
+        gated(
+            "hub.url",
+            Text,
+            Value::Null,
+            "A NATS server (nats://…) over which tasks go to workers on other machines; in this process unless given. A project's counts when its folder is trusted.",
+        ),
+        gated(
+            "hub.credentials",
+            Text,
+            Value::Null,
+            "A file with the user's credentials at the NATS server. A project's counts when its folder is trusted.",
+        ),
+        free(
+            "hub.patienceSeconds",
+            Integer,
+            json!(PATIENCE_SECONDS),
+            "How long a worker may be silent before its task goes to another.",
+        ),
+        free(
+            "pool.locale",
+            Choice(&["en", "zh"], "`en` is English, `zh` Chinese"),
+            json!("en"),
+            "The language of what agents are told of the pool and their task.",
+        ),
+        gated(
+            "prices",
+            Object,
+            json!({}),
+            "What models cost, in dollars for a million tokens, by spec: input, cachedInput, output. A project's counts when its folder is trusted, and the user's own beats it.",
         ),
         free(
             "skills.enabled",

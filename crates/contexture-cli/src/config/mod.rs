@@ -8,6 +8,7 @@ mod fleet;
 mod keys;
 mod layers;
 mod providers;
+mod work;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ pub use fleet::FleetConfig;
 pub use keys::schema;
 pub use layers::Chosen;
 pub use providers::{ProviderConfig, ProviderKind};
+
+pub use work::WorkConfig;
 
 use crate::error::CliError;
 use crate::{trust, user};
@@ -39,6 +42,8 @@ pub struct Config {
     pub agent: AgentConfig,
     /// How a fleet runs.
     pub fleet: FleetConfig,
+    /// How tasks are handed out.
+    pub work: WorkConfig,
     /// Who else has something to say when a session begins.
     pub providers: Vec<ProviderConfig>,
     /// Keys that the project sets and that do not count, because its folder is not trusted.
@@ -102,6 +107,7 @@ pub fn load_at(dir: Option<&Path>, here: &Path) -> Result<Config, CliError> {
     };
     let agent = AgentConfig::read(&layers, &root)?;
     let fleet = FleetConfig::read(&layers)?;
+    let work = WorkConfig::read(&layers)?;
     let providers = providers::of(&layers)?;
     let withheld = layers.withheld;
     Ok(Config {
@@ -109,6 +115,7 @@ pub fn load_at(dir: Option<&Path>, here: &Path) -> Result<Config, CliError> {
         store,
         agent,
         fleet,
+        work,
         providers,
         withheld,
         project,
@@ -133,6 +140,7 @@ fn document(path: &Path) -> Result<(Map<String, Value>, Option<String>), CliErro
         context(&over.cloned().unwrap_or_default())?;
         agent::policy(document.get("toolPolicy"))?;
         fleet::hooks(document.get("hooks"))?;
+        work::prices(document.get("prices"))?;
         providers::read(document.get("providers"), layers::Source::Project)?;
         Ok(document)
     };

@@ -11,6 +11,7 @@ mod request;
 mod screen;
 mod session;
 mod steps;
+mod task;
 mod tool_line;
 
 pub use bar::Bar;
@@ -23,6 +24,7 @@ pub use request::{Shown, describe, request};
 pub use screen::Screen;
 pub use session::{Listed, entries, sessions};
 pub use steps::Steps;
+pub use task::{task, task_line, tasks};
 
 /// Text from outside, made harmless for a terminal: control characters, bidirectional overrides,
 /// zero-width and tag characters become visible or a dot. The log keeps them as they are.

@@ -92,6 +92,39 @@ impl Inbox {
     }
 }
 
+/// An inbox, and what fills it: for hubs.
+pub fn inbox() -> (Deliver, Inbox) {
+    let (deliver, inbox) = mpsc::channel(64);
+    (Deliver(deliver), Inbox(inbox))
+}
+
+/// Fills an inbox.
+#[derive(Clone)]
+pub struct Deliver(mpsc::Sender<Delivery>);
+
+impl Deliver {
+    /// Delivers what was sent. Whether somebody takes it.
+    pub async fn send(&self, text: String, ack: Ack) -> bool {
+        self.0
+            .send(Delivery::Sent(Sent { text, ack }))
+            .await
+            .is_ok()
+    }
+
+    /// Delivers what everybody is told. Whether somebody takes it.
+    pub async fn tell(&self, text: String) -> bool {
+        self.0.send(Delivery::Told(text)).await.is_ok()
+    }
+
+    /// Waits until nobody takes anything any more.
+    pub async fn closed(&self) {
+        self.0.closed().await;
+    }
+}
+
+/// Acknowledges a message.
+pub type Ack = Box<dyn FnOnce() -> Doing<'static, ()> + Send>;
+
 /// Something that came.
 #[derive(Debug)]
 pub enum Delivery {
@@ -107,7 +140,7 @@ pub enum Delivery {
 pub struct Sent {
     /// What was sent.
     pub text: String,
-    pub(crate) ack: Box<dyn FnOnce() -> Doing<'static, ()> + Send>,
+    pub(crate) ack: Ack,
 }
 
 impl Sent {
@@ -145,6 +178,11 @@ impl Watch {
     /// The next word; nothing when the hub has ended.
     pub async fn next(&mut self) -> Option<Presence> {
         self.0.recv().await
+    }
+
+    /// One that is there already.
+    pub fn try_next(&mut self) -> Option<Presence> {
+        self.0.try_recv().ok()
     }
 }
 

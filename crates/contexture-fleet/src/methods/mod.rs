@@ -3,8 +3,11 @@
 mod agents;
 mod canvas;
 mod context;
+pub(crate) mod hub;
 mod internal;
+mod pool;
 mod sessions;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -27,6 +30,9 @@ pub(crate) fn table() -> Vec<Entry> {
     all.extend(agents::table());
     all.extend(internal::table());
     all.extend(canvas::table());
+    all.extend(pool::table());
+    all.extend(tasks::table());
+    all.extend(hub::table());
     all
 }
 

@@ -28,8 +28,8 @@ impl Name {
         }
     }
 
-    /// A name of ours.
-    pub(super) fn known(name: &'static str) -> Self {
+    /// A name that stands in a program, where it was looked at.
+    pub fn known(name: &'static str) -> Self {
         debug_assert!(refusal(name).is_none());
         Self(name.into())
     }
@@ -40,7 +40,7 @@ impl Name {
     }
 
     /// Reads a name.
-    pub(super) fn from_value(value: Value) -> Result<Self, ContextError> {
+    pub(crate) fn from_value(value: Value) -> Result<Self, ContextError> {
         Self::new(&string(value)?)
     }
 }

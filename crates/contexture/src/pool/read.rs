@@ -60,7 +60,15 @@ fn rows(value: Value) -> Result<BTreeMap<Name, BTreeSet<Name>>, ContextError> {
     object(value)?.into_iter().map(row).collect()
 }
 
-const NEW: [&str; 6] = ["id", "name", "type", "capabilities", "tools", "deniedTools"];
+const NEW: [&str; 7] = [
+    "id",
+    "name",
+    "type",
+    "capabilities",
+    "tools",
+    "deniedTools",
+    "worker",
+];
 
 const STATE: [&str; 10] = [
     "status",
@@ -91,6 +99,12 @@ fn new_resource(fields: &mut Fields) -> Result<NewResource, ContextError> {
         fields.take("tools", names)?,
         fields.take("deniedTools", names)?,
     );
+    let worker = fields.take("worker", boolean)?.unwrap_or_default();
+    if !kind.is_agent() && worker {
+        let what = format!("a resource of type `{}` runs nowhere", kind.as_str());
+        let hint = "executors, orchestrators and reviewers join as workers";
+        return Err(ContextError::invalid("worker", what, hint));
+    }
     if !kind.is_agent() && (tools.is_some() || denied.is_some()) {
         let error = PoolError::NoAgent { id, kind };
         return Err(ContextError::invalid(
@@ -106,6 +120,7 @@ fn new_resource(fields: &mut Fields) -> Result<NewResource, ContextError> {
         capabilities: capabilities.unwrap_or_default(),
         tools,
         denied_tools: denied.unwrap_or_default(),
+        worker,
     })
 }
 

@@ -53,6 +53,11 @@ impl ResourceType {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
+    /// Whether it does tasks: orchestrators hand them out, and what agents use is used.
+    pub fn does_tasks(self) -> bool {
+        matches!(self, Self::Executor | Self::Reviewer)
+    }
+
     /// Whether it is an agent, whose tools decide what it can do. All else is what it declares.
     pub fn is_agent(self) -> bool {
         matches!(self, Self::Executor | Self::Orchestrator | Self::Reviewer)
@@ -120,6 +125,9 @@ pub struct NewResource {
     /// Tools that an agent may never hold. A denial beats every grant.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub denied_tools: BTreeSet<Name>,
+    /// Whether an agent runs in a process of its own, which joins (`ctx worker`), and not with the desk.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worker: bool,
 }
 
 fn declared<S: Serializer>(
@@ -142,6 +150,7 @@ impl NewResource {
             capabilities: BTreeMap::new(),
             tools: None,
             denied_tools: BTreeSet::new(),
+            worker: false,
         }
     }
 
@@ -264,6 +273,16 @@ impl Resource {
     /// Tools that it may never hold.
     pub fn denied_tools(&self) -> &BTreeSet<Name> {
         &self.is.denied_tools
+    }
+
+    /// What it was added as; its tools are those that it holds now.
+    pub fn is(&self) -> &NewResource {
+        &self.is
+    }
+
+    /// Whether it runs in a process of its own, which joins.
+    pub fn is_worker(&self) -> bool {
+        self.is.worker
     }
 
     /// The task that has it.

@@ -72,6 +72,7 @@ fn resource() -> impl Strategy<Value = NewResource> {
                 capabilities,
                 tools: tools.filter(|_| agent),
                 denied_tools: if agent { denied } else { [].into() },
+                worker: agent && kind.does_tasks(),
             }
         })
 }

@@ -90,6 +90,8 @@ impl Server {
             hex(&random().map_err(Error::into_internal_error)?[..4]),
         ));
         let begin = Begin {
+            holds: None,
+            more: Vec::new(),
             config,
             home,
             model,

@@ -144,7 +144,7 @@ fn response(result: &AgentResult, cancel: &Cancel) -> PromptResponse {
         Ended::Answered => StopReason::EndTurn,
         Ended::MaxSteps => StopReason::MaxTurnRequests,
         Ended::Cancelled => StopReason::Cancelled,
-        Ended::Length => StopReason::MaxTokens,
+        Ended::Length | Ended::Budget => StopReason::MaxTokens,
         Ended::Refused | Ended::Failed => StopReason::Refusal,
     };
     let ours = json!({

@@ -126,6 +126,7 @@ async fn heard(room: &mut Room, line: &str) -> Result<Flow, CliError> {
             "stopped after as many steps as it may take; say `go on`",
         ),
         Ended::Length => paint.fg(179, "the answer was cut at its longest length"),
+        Ended::Budget => paint.fg(179, "what it may spend is spent"),
         Ended::Refused | Ended::Failed => paint.fg(167, "the provider withheld the answer"),
     };
     room.note(&said);

@@ -1,26 +1,26 @@
-//! What happened to a pool (spec 003), event by event.
+//! What happened to a pool and its tasks (spec 003), event by event.
 
 use std::sync::Arc;
 
-use contexture::pool::{Pool, PoolEvent};
+use contexture::task::{Board, BoardEvent};
 use contexture::{ContextError, EntryId};
 use serde_json::Value;
 
 use crate::derive::derived;
 use crate::{Expected, From, Key, Kind, Log, Record, StoreError, Stream};
 
-/// A pool that is kept in a log.
+/// A board that is kept in a log.
 #[derive(Clone)]
-pub struct PoolLog {
+pub struct BoardLog {
     log: Arc<dyn Log>,
     stream: Stream,
 }
 
-/// A pool as its log has it.
-#[derive(Debug, Clone)]
-pub struct LoadedPool {
+/// A board as its log has it.
+#[derive(Debug, Clone, Default)]
+pub struct LoadedBoard {
     /// The fold of its events.
-    pub pool: Pool,
+    pub board: Board,
     /// The last event.
     pub tail: Option<EntryId>,
     /// What was left aside: no event, or one that does not fit what came before.
@@ -30,8 +30,8 @@ pub struct LoadedPool {
 /// How often a change is decided anew because somebody else was first.
 const TRIES: usize = 64;
 
-impl PoolLog {
-    /// The pool of this name.
+impl BoardLog {
+    /// The board of this name.
     pub fn new(log: Arc<dyn Log>, key: Key) -> Self {
         Self {
             log,
@@ -39,24 +39,24 @@ impl PoolLog {
         }
     }
 
-    /// The pool as it is now.
-    pub fn load(&self) -> Result<LoadedPool, StoreError> {
-        let mut loaded = LoadedPool {
-            pool: Pool::default(),
-            tail: None,
-            oddities: Vec::new(),
-        };
+    /// The board as it is now.
+    pub fn load(&self) -> Result<LoadedBoard, StoreError> {
+        let mut loaded = LoadedBoard::default();
         self.follow(&mut loaded)?;
         Ok(loaded)
     }
 
     /// Takes in what happened since it was loaded.
-    pub fn follow(&self, loaded: &mut LoadedPool) -> Result<(), StoreError> {
+    pub fn follow(&self, loaded: &mut LoadedBoard) -> Result<(), StoreError> {
         let tail = loaded.tail.clone();
+        // A whole file is read to find what stands behind an entry.
+        if tail.is_some() && self.log.tail(&self.stream)? == tail {
+            return Ok(());
+        }
         let from = tail.as_ref().map_or(From::Start, From::After);
         for record in self.log.read(&self.stream, from)? {
             let record = record?;
-            let fits = event(&record).and_then(|event| Ok(loaded.pool.apply(&event)?));
+            let fits = event(&record).and_then(|event| Ok(loaded.board.follow(&event)?));
             if let Err(error) = fits {
                 loaded.oddities.push(format!("{}: {error}", record.id()));
             }
@@ -65,37 +65,41 @@ impl PoolLog {
         Ok(())
     }
 
-    /// Changes the pool: what `decide` wants to happen is logged, all or nothing. Where somebody else changed the
-    /// pool in the meantime, it is decided anew on what is there now, so that nobody is taken twice.
+    /// Changes the board: what `decide` has happen to it is logged, all or nothing, and gives the events. Where
+    /// somebody else changed the board in the meantime, it is decided anew on what is there now, so that nobody is
+    /// taken twice.
     pub fn change<T, E: std::convert::From<StoreError>>(
         &self,
-        loaded: &mut LoadedPool,
-        mut decide: impl FnMut(&Pool) -> Result<(Vec<PoolEvent>, T), E>,
-    ) -> Result<T, E> {
+        loaded: &mut LoadedBoard,
+        mut decide: impl FnMut(&mut Board) -> Result<T, E>,
+    ) -> Result<(T, Vec<BoardEvent>), E> {
         for _ in 0..TRIES {
             self.follow(loaded)?;
-            let (events, out) = decide(&loaded.pool)?;
-            match self.append(loaded, &events) {
-                Ok(()) => return Ok(out),
-                Err(error) => {
-                    // What was applied did not happen.
-                    *loaded = self.load()?;
-                    if !matches!(error, StoreError::WrongTail { .. }) {
-                        return Err(error.into());
-                    }
-                }
+            let decided = decide(&mut loaded.board);
+            let news = loaded.board.take_news();
+            let failed = match decided {
+                Ok(out) => match self.append(loaded, &news) {
+                    Ok(()) => return Ok((out, news)),
+                    Err(StoreError::WrongTail { .. }) => None,
+                    Err(error) => Some(error.into()),
+                },
+                Err(error) if news.is_empty() => return Err(error),
+                Err(error) => Some(error),
+            };
+            // What was decided did not happen. Where the log is away too, the next change reads it.
+            *loaded = LoadedBoard::default();
+            if let Some(error) = failed {
+                return Err(error);
             }
         }
         let (stream, pid) = (self.stream.clone(), None);
         Err(StoreError::Held { stream, pid }.into())
     }
 
-    fn append(&self, loaded: &mut LoadedPool, events: &[PoolEvent]) -> Result<(), StoreError> {
+    fn append(&self, loaded: &mut LoadedBoard, events: &[BoardEvent]) -> Result<(), StoreError> {
         let mut before = loaded.tail.clone();
         let mut records = Vec::with_capacity(events.len());
         for event in events {
-            let applied = loaded.pool.apply(event);
-            applied.map_err(Into::<ContextError>::into)?;
             let record = derived(before.as_ref(), event)?;
             before = Some(record.id().clone());
             records.push(record);
@@ -109,10 +113,10 @@ impl PoolLog {
 }
 
 /// The event that a record is: all but the record's own id.
-fn event(record: &Record) -> Result<PoolEvent, ContextError> {
+fn event(record: &Record) -> Result<BoardEvent, ContextError> {
     let mut value = contexture::json::parse(record.text().as_bytes(), 1)?;
     if let Value::Object(map) = &mut value {
         map.shift_remove("id");
     }
-    PoolEvent::from_value(value)
+    BoardEvent::from_value(value)
 }

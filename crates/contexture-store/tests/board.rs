@@ -1,14 +1,17 @@
-//! A pool in a log: what happened to it is all that is kept.
+//! A pool and its tasks in a log: what happened to them is all that is kept.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::path::Path;
 use std::sync::Arc;
 
+use contexture::ContextError;
 use contexture::pool::{
-    Allocation, Change, Name, NewResource, PoolEvent, Requirement, ResourceType, Status, Task,
+    Allocation, Change, Name, NewResource, Requirement, ResourceType, Status, Task,
 };
+use contexture::task::{Board, TaskError};
 use contexture_store::{
-    Expected, FileLog, FileOptions, From, Key, Kind, Log, PoolLog, Record, StoreError, Stream,
+    BoardLog, Expected, FileLog, FileOptions, From, Key, Kind, LoadedBoard, Log, Record,
+    StoreError, Stream,
 };
 
 const AT: &str = "2026-11-15T12:00:00.000Z";
@@ -17,11 +20,11 @@ fn log(folder: &Path) -> Arc<dyn Log> {
     Arc::new(FileLog::new(folder, FileOptions::default()))
 }
 
-fn pool_in(log: &Arc<dyn Log>) -> PoolLog {
-    PoolLog::new(log.clone(), Key::new("main").unwrap())
+fn pool_in(log: &Arc<dyn Log>) -> BoardLog {
+    BoardLog::new(log.clone(), Key::new("main").unwrap())
 }
 
-fn pool_of(folder: &Path) -> PoolLog {
+fn pool_of(folder: &Path) -> BoardLog {
     pool_in(&log(folder))
 }
 
@@ -29,10 +32,20 @@ fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-fn added(id: &str) -> PoolEvent {
+fn added(id: &str) -> Change {
     let resource = NewResource::new(name(id), ResourceType::Executor)
         .with(name("web_search"), contexture::pool::Level::MIDDLE);
-    Change::Added { resource }.at(AT)
+    Change::Added { resource }
+}
+
+/// Has all of them happen, or none.
+fn happen(log: &BoardLog, loaded: &mut LoadedBoard, all: &[Change]) -> Result<(), StoreError> {
+    let each = |board: &mut Board| {
+        all.iter()
+            .try_for_each(|change| board.change(change.clone(), AT))
+            .map_err(|error: TaskError| ContextError::from(error).into())
+    };
+    log.change(loaded, each).map(|_| ())
 }
 
 #[test]
@@ -40,17 +53,12 @@ fn a_pool_is_there_again() {
     let folder = tempfile::tempdir().unwrap();
     let one = pool_of(folder.path());
     let mut loaded = one.load().unwrap();
-    let all = vec![
-        added("a"),
-        added("b"),
-        Change::Retired { id: name("b") }.at(AT),
-    ];
-    one.change(&mut loaded, |_| Ok::<_, StoreError>((all.clone(), ())))
-        .unwrap();
+    let all = vec![added("a"), added("b"), Change::Retired { id: name("b") }];
+    happen(&one, &mut loaded, &all).unwrap();
     let again = pool_of(folder.path()).load().unwrap();
-    assert_eq!(again.pool, loaded.pool);
+    assert_eq!(again.board.pool(), loaded.board.pool());
     assert_eq!(again.tail, loaded.tail);
-    assert_eq!(again.pool.count(Status::Released), 1);
+    assert_eq!(again.board.pool().count(Status::Released), 1);
     assert!(folder.path().join("pool/main.jsonl").is_file());
 }
 
@@ -59,8 +67,7 @@ fn what_does_not_fit_is_not_logged() {
     let folder = tempfile::tempdir().unwrap();
     let one = pool_of(folder.path());
     let mut loaded = one.load().unwrap();
-    let twice = || Ok::<_, StoreError>((vec![added("a"), added("a")], ()));
-    let refused = one.change(&mut loaded, |_| twice()).unwrap_err();
+    let refused = happen(&one, &mut loaded, &[added("a"), added("a")]).unwrap_err();
     assert!(
         refused
             .to_string()
@@ -68,10 +75,17 @@ fn what_does_not_fit_is_not_logged() {
         "{refused}"
     );
     assert!(
-        loaded.pool.is_empty(),
+        loaded.board.pool().is_empty(),
         "what is in memory is what is in the log"
     );
-    assert!(pool_of(folder.path()).load().unwrap().pool.is_empty());
+    assert!(
+        pool_of(folder.path())
+            .load()
+            .unwrap()
+            .board
+            .pool()
+            .is_empty()
+    );
 }
 
 /// Attack F5: of two that want the same one, one gets it and the other is told so.
@@ -82,12 +96,8 @@ fn nobody_is_taken_twice() {
     let folder = tempfile::tempdir().unwrap();
     let log = log(folder.path());
     let first = pool_in(&log);
-    let all: Vec<PoolEvent> = (0..RESOURCES).map(|n| added(&format!("r{n}"))).collect();
-    first
-        .change(&mut first.load().unwrap(), |_| {
-            Ok::<_, StoreError>((all.clone(), ()))
-        })
-        .unwrap();
+    let all: Vec<Change> = (0..RESOURCES).map(|n| added(&format!("r{n}"))).collect();
+    happen(&first, &mut first.load().unwrap(), &all).unwrap();
     let take = |worker: usize| {
         let pool = pool_in(&log);
         std::thread::spawn(move || {
@@ -95,17 +105,19 @@ fn nobody_is_taken_twice() {
             let mut taken = Vec::new();
             for n in 0..TASKS {
                 let task = Task::new(format!("task-{worker}-{n}"));
-                let got = pool.change(&mut loaded, |pool| {
+                let got = pool.change(&mut loaded, |board| {
                     let wanted = [Requirement::of(name("web_search"))];
-                    Ok::<_, StoreError>(match pool.allocate(&task, &wanted, AT) {
-                        Allocation::Taken { matching, events } => {
-                            let ids = matching.resources().into_iter().cloned().collect();
-                            (events, ids)
-                        }
-                        _ => (Vec::new(), Vec::new()),
-                    })
+                    let Allocation::Taken { matching, events } =
+                        board.pool().allocate(&task, &wanted, AT)
+                    else {
+                        return Ok::<_, StoreError>(Vec::new());
+                    };
+                    for event in events {
+                        board.change(event.change, AT).map_err(ContextError::from)?;
+                    }
+                    Ok(matching.resources().into_iter().cloned().collect())
                 });
-                taken.extend(got.unwrap());
+                taken.extend(got.unwrap().0);
             }
             taken
         })
@@ -119,7 +131,7 @@ fn nobody_is_taken_twice() {
     let wanted: Vec<Name> = (0..RESOURCES).map(|n| name(&format!("r{n}"))).collect();
     assert_eq!(taken, wanted, "each once, and nobody is left over");
     assert_eq!(
-        first.load().unwrap().pool.count(Status::Deployed),
+        first.load().unwrap().board.pool().count(Status::Deployed),
         RESOURCES
     );
 }
@@ -130,8 +142,7 @@ fn what_is_no_event_is_left_aside_and_named() {
     let log = log(folder.path());
     let one = pool_in(&log);
     let mut loaded = one.load().unwrap();
-    one.change(&mut loaded, |_| Ok::<_, StoreError>((vec![added("a")], ())))
-        .unwrap();
+    happen(&one, &mut loaded, &[added("a")]).unwrap();
     let stream = Stream::new(Kind::Pool, Key::new("main").unwrap());
     let strange = [
         r#"{"id":"1","at":"x","type":"resource:sung"}"#,
@@ -139,10 +150,9 @@ fn what_is_no_event_is_left_aside_and_named() {
     ];
     let strange = strange.map(|text| Record::parse(text).unwrap());
     log.append(&stream, Expected::Any, &strange).unwrap();
-    one.change(&mut loaded, |_| Ok::<_, StoreError>((vec![added("b")], ())))
-        .unwrap();
+    happen(&one, &mut loaded, &[added("b")]).unwrap();
     let again = one.load().unwrap();
-    assert_eq!(again.pool.len(), 2);
+    assert_eq!(again.board.pool().len(), 2);
     let odd = [
         "1: type: unknown event `resource:sung`",
         "2: pool: resource `a` is `available` already",

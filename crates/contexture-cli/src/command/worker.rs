@@ -1,0 +1,128 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use contexture::pool::{Name, NewResource};
+use contexture_agent::Cancel;
+use contexture_fleet::hub::Hub;
+use contexture_fleet::work::seal::Seat;
+use contexture_fleet::work::{Executor, Worker as AtWork, WorkerOptions};
+use contexture_fleet::{RpcError, Why};
+use serde_json::json;
+
+use super::pool::by_words;
+use super::serve::{log, stop};
+use super::{print, print_json, runtime};
+use crate::args::{LogFormat, PoolAdd, Worker};
+use crate::config::{self, Config};
+use crate::error::CliError;
+use crate::fleet::{daemon, reach};
+use crate::view::{Paint, plural};
+use crate::work::{self, ByAgent, ByCommand, Native, RemoteHub};
+
+/// A worker's own key, on a machine that has nothing else of the project.
+const KEY: &str = "CONTEXTURE_WORKER_KEY";
+
+/// `ctx worker`.
+pub fn worker(options: &Worker, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+    let config = config::load(dir)?;
+    log(LogFormat::Text, "warn");
+    runtime()?.block_on(async {
+        let seat = seat(options, &config)?;
+        let resource = resource(options, &seat.name)?;
+        let hub = hub(&config, &seat).await?;
+        let executor: Arc<dyn Executor> = match &options.by {
+            Some(agent) => Arc::new(ByAgent::new(Arc::new(reach(dir)?), agent)),
+            None if !options.command.is_empty() => {
+                Arc::new(ByCommand::new(&options.command, config::here()?)?)
+            }
+            None => Arc::new(Native::new(&options.agent, dir.map(Path::to_owned))),
+        };
+        let id = seat.name.clone();
+        if json {
+            print_json(&json!({"type": "joined", "id": id, "pid": std::process::id()}))?;
+        } else {
+            let paint = Paint::stdout();
+            let can = resource.capabilities.len();
+            let can = match seat.is_owner() {
+                true => plural(can, "capability").replace("capabilitys", "capabilities"),
+                false => "what the pool says of it".to_owned(),
+            };
+            let place = work::url(&config).map_or("the daemon", |_| "NATS");
+            print(
+                format!(
+                    " {}  works over {place}, with {can}; Ctrl-C ends it\n",
+                    paint.bold(id.as_str())
+                )
+                .as_bytes(),
+            )?;
+        }
+        let ending = Cancel::default();
+        let ended = ending.clone();
+        tokio::spawn(async move {
+            stop().await;
+            ended.cancel();
+        });
+        let made = AtWork::new(hub, seat, resource, executor, WorkerOptions::default());
+        let made = made.map_err(|error| RpcError::new(Why::Failed, error.to_string()))?;
+        made.run(ending).await.map_err(work::hub_error)
+    })
+}
+
+/// Who we are: by the key that we were given, or as the owner.
+fn seat(options: &Worker, config: &Config) -> Result<Seat, CliError> {
+    if let Ok(secret) = std::env::var(KEY)
+        && !secret.is_empty()
+    {
+        let seat = Seat::parse(&secret, KEY).map_err(|error| work::key_error(&error))?;
+        return match &options.id {
+            Some(id) if id != seat.name.as_str() => Err(CliError::Usage {
+                what: format!("the key in {KEY} is that of `{}`, not of `{id}`", seat.name),
+                hint: "leave --id out, or take the key of that resource".to_owned(),
+            }),
+            _ => Ok(seat),
+        };
+    }
+    let id = options.id.clone().unwrap_or_else(default_id);
+    let name = Name::new(&id).map_err(|error| error.within("--id"))?;
+    Ok(work::key(config)?.seat(&name, true))
+}
+
+fn default_id() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let plain: String = host
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .collect();
+    let plain = if plain.is_empty() { "worker" } else { &plain };
+    format!("{plain}-{}", std::process::id())
+}
+
+fn resource(options: &Worker, name: &Name) -> Result<NewResource, CliError> {
+    let words = PoolAdd {
+        id: None,
+        kind: "executor".to_owned(),
+        name: None,
+        capabilities: options.capabilities.clone(),
+        tools: options.tools.clone(),
+        denied_tools: Vec::new(),
+        worker: true,
+        file: None,
+    };
+    by_words(name.as_str(), &words)
+}
+
+/// The hub of the configuration, or the daemon's.
+async fn hub(config: &Config, seat: &Seat) -> Result<Arc<dyn Hub>, CliError> {
+    if let Some(hub) = work::hub(config, &seat.namespace).await? {
+        return Ok(hub);
+    }
+    match daemon(config)? {
+        Some(client) => Ok(Arc::new(RemoteHub::new(client))),
+        None => {
+            let none = RpcError::new(Why::Conflict, "there is no hub to join");
+            let hint =
+                "start `ctx serve` here, or set hub.url (CONTEXTURE_HUB_URL) to a NATS server";
+            Err(none.hint(hint).into())
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! `pool.*`: who there is to work, and what each can do.
+
+use std::sync::Arc;
+
+use contexture::pool::{Change, ContextOptions, Locale, Name, NewResource, Pool, Requirement};
+use contexture::task::TaskError;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Entry, answer, any_object, list, method, object, params, text};
+use crate::fleet::Fleet;
+use crate::{Answering, Call, RpcError, Who, Why};
+
+pub(super) fn table() -> Vec<Entry> {
+    let id = || text("the resource's id");
+    let changed = || object(&[("ids", list(&text("a resource's id")))]);
+    vec![
+        method(
+            "pool.list",
+            "All resources, and what each is doing",
+            Who::Owner,
+            object(&[]),
+            any_object("`resources`; and `capabilityTools`, where they are not the usual ones"),
+            |fleet, _| looking(fleet, |pool| answer(pool)),
+        ),
+        method(
+            "pool.catalog",
+            "What can be done, and by how many",
+            Who::Owner,
+            object(&[]),
+            any_object("the spec's `ResourcePoolSummary`"),
+            |fleet, _| looking(fleet, |pool| answer(pool.summary())),
+        ),
+        method(
+            "pool.match",
+            "Who would do it, or why nobody would",
+            Who::Owner,
+            object(&[("requires", list(&json!({})))]),
+            any_object("`met`, and `outcomes`, one for each requirement"),
+            matching,
+        ),
+        method(
+            "pool.context",
+            "What an agent is told of the pool and its task",
+            Who::Owner,
+            object(&[
+                ("options?", any_object("the options of `buildAgentContext`")),
+                ("locale?", json!({"enum": ["en", "zh"]})),
+            ]),
+            object(&[
+                ("context", any_object("the spec's `AgentContext`")),
+                ("prompt", text("the same for a model")),
+            ]),
+            context,
+        ),
+        method(
+            "pool.add",
+            "Adds resources, all or none",
+            Who::Owner,
+            object(&[("resources", list(&any_object("a resource")))]),
+            changed(),
+            add,
+        ),
+        method(
+            "pool.remove",
+            "Removes resources that are available, all or none",
+            Who::Owner,
+            object(&[("ids", list(&id()))]),
+            changed(),
+            remove,
+        ),
+        method(
+            "pool.grant",
+            "Gives an agent a tool",
+            Who::Owner,
+            object(&[("id", id()), ("tool", text("the tool's name"))]),
+            changed(),
+            |fleet, call| tool(fleet, call, |id, tool| Change::Granted { id, tool }),
+        ),
+        method(
+            "pool.revoke",
+            "Takes a tool from an agent",
+            Who::Owner,
+            object(&[("id", id()), ("tool", text("the tool's name"))]),
+            changed(),
+            |fleet, call| tool(fleet, call, |id, tool| Change::Revoked { id, tool }),
+        ),
+        method(
+            "pool.key",
+            "The secret with which a worker on another machine is a resource",
+            Who::Owner,
+            object(&[("id", id())]),
+            object(&[("key", text("for CONTEXTURE_WORKER_KEY"))]),
+            key,
+        ),
+    ]
+}
+
+fn looking(
+    fleet: Arc<Fleet>,
+    look: impl FnOnce(&Pool) -> Result<Value, RpcError> + Send + 'static,
+) -> Answering {
+    Box::pin(async move { fleet.dispatcher.look(|board| look(board.pool())).await? })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Match {
+    requires: Vec<Value>,
+}
+
+fn matching(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Match { requires } = params(&mut call)?;
+        let wanted = each(requires, "requires", Requirement::from_value)?;
+        let look = move |pool: &Pool| {
+            let matching = pool.matching(&wanted);
+            Ok(json!({"met": matching.is_met(), "outcomes": matching.outcomes}))
+        };
+        looking(fleet, look).await
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Context {
+    #[serde(default)]
+    options: Value,
+    locale: Option<String>,
+}
+
+fn context(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Context { options, locale } = params(&mut call)?;
+        let options = match options {
+            Value::Null => ContextOptions::default(),
+            options => ContextOptions::from_value(options)?,
+        };
+        let locale = match locale.as_deref() {
+            None => Locale::default(),
+            Some(name) => Locale::parse(name).ok_or_else(|| {
+                RpcError::new(Why::Invalid, "`locale` is unknown").hint("known: en, zh")
+            })?,
+        };
+        let now = contexture_agent::clock::now();
+        let look = move |pool: &Pool| {
+            let context = pool.agent_context(options, now)?;
+            Ok(json!({"prompt": context.render(locale)?, "context": context}))
+        };
+        looking(fleet, look).await
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Add {
+    resources: Vec<Value>,
+}
+
+fn add(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Add { resources } = params(&mut call)?;
+        let resources = each(resources, "resources", NewResource::from_value)?;
+        fleet.expect(&resources);
+        let all = resources.into_iter();
+        changing(
+            fleet,
+            all.map(|resource| Change::Added { resource }).collect(),
+        )
+        .await
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remove {
+    ids: Vec<String>,
+}
+
+fn remove(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Remove { ids } = params(&mut call)?;
+        let one = |id: &String| Ok(Change::Removed { id: Name::new(id)? });
+        let all = ids.iter().map(one).collect::<Result<_, RpcError>>()?;
+        changing(fleet, all).await
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tool {
+    id: String,
+    tool: String,
+}
+
+fn tool(fleet: Arc<Fleet>, mut call: Call, change: fn(Name, Name) -> Change) -> Answering {
+    Box::pin(async move {
+        let Tool { id, tool } = params(&mut call)?;
+        let change = change(Name::new(&id)?, Name::new(&tool)?);
+        changing(fleet, vec![change]).await
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    id: String,
+}
+
+fn key(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Key { id } = params(&mut call)?;
+        let name = Name::new(&id)?;
+        let known = fleet.dispatcher.look(move |board| {
+            let known = board.pool().get(&id);
+            known.map(|resource| resource.kind().does_tasks())
+        });
+        match known.await? {
+            Some(true) => {
+                let seat = fleet.dispatcher.key().seat(&name, false);
+                Ok(json!({"key": seat.secret()}))
+            }
+            Some(false) => Err(
+                RpcError::new(Why::Invalid, format!("`{name}` does no tasks"))
+                    .hint("executors and reviewers join as workers"),
+            ),
+            None => Err(
+                RpcError::new(Why::NotFound, format!("there is no resource `{name}`"))
+                    .hint("`ctx pool add` makes it known, with what it may do"),
+            ),
+        }
+    })
+}
+
+/// Has the changes happen, all or none.
+async fn changing(fleet: Arc<Fleet>, changes: Vec<Change>) -> Result<Value, RpcError> {
+    let ids: Vec<Name> = changes
+        .iter()
+        .filter_map(Change::resource)
+        .cloned()
+        .collect();
+    let happened = fleet.dispatcher.change(move |board, now| {
+        let all = changes.iter().cloned();
+        let all = all.map(|change| board.change(change, &now.at));
+        all.collect::<Result<(), TaskError>>()?;
+        Ok(((), Vec::new()))
+    });
+    happened.await?;
+    Ok(json!({"ids": ids}))
+}
+
+/// Reads a list, and says which of it is wrong.
+fn each<T>(
+    values: Vec<Value>,
+    place: &str,
+    read: impl Fn(Value) -> Result<T, contexture::ContextError>,
+) -> Result<Vec<T>, RpcError> {
+    let one = |(n, value)| read(value).map_err(|error| error.within(&format!("{place}[{n}]")));
+    Ok(values
+        .into_iter()
+        .enumerate()
+        .map(one)
+        .collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,440 @@
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use contexture::pool::{Locale, Name};
+use contexture::task::{Board, BoardEvent, Now, Recall, Spent, TaskError};
+use contexture_agent::{Cancel, clock};
+use contexture_store::{BoardLog, LoadedBoard, StoreError};
+use serde_json::json;
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
+
+use super::hear::{Guests, Outcomes, Refused, Round, act};
+use super::message::WHO_IS_HERE;
+use super::offers::{Offers, Out};
+use super::presence::Seen;
+use super::seal::HubKey;
+use super::worker::{dispatcher, millis};
+use crate::hub::{Hub, Inbox, LocalHub, Presence, Watch};
+use crate::methods::blocking;
+use crate::tokens::{TokenError, hex, random};
+use crate::{Bus, Event, RpcError, Why};
+
+/// How work is handed out.
+#[derive(Clone)]
+pub struct WorkOptions {
+    /// Where the board is kept.
+    pub log: BoardLog,
+    /// What carries messages.
+    pub hub: Arc<dyn Hub>,
+    /// What they are sealed with.
+    pub key: HubKey,
+    /// Whether the hub is shared with other machines: then every executor is a worker that joins.
+    pub shared: bool,
+    /// How long a worker may be silent.
+    pub patience: Duration,
+    /// The language of what executors are told.
+    pub locale: Locale,
+}
+
+impl WorkOptions {
+    /// In this process alone.
+    pub fn here(log: BoardLog, key: HubKey) -> Self {
+        Self {
+            log,
+            hub: Arc::new(LocalHub::default()),
+            key,
+            shared: false,
+            patience: PATIENCE,
+            locale: Locale::default(),
+        }
+    }
+}
+
+/// How long a worker may be silent, unless somebody says so.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Hands out tasks, and writes down what comes of them.
+pub struct Dispatcher {
+    pub(super) options: WorkOptions,
+    board: Mutex<LoadedBoard>,
+    /// Which process this is, among all that had this board.
+    process: String,
+    bus: Arc<Bus>,
+    wake: Notify,
+    /// Counts changes, for whoever waits for one.
+    changed: watch::Sender<u64>,
+    pub(super) seen: Mutex<Seen>,
+    offers: Mutex<Offers>,
+}
+
+/// How often it is looked whether somebody is silent.
+const TICK: Duration = Duration::from_millis(500);
+/// How much is heard before it is acted upon.
+const ROUND: usize = 256;
+/// How long to wait when the log or the hub is away; longer each time.
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(200);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+impl Dispatcher {
+    /// The dispatcher of a board, which has not begun to hand out.
+    pub fn new(options: WorkOptions, bus: Arc<Bus>) -> Result<Arc<Self>, TokenError> {
+        let process = hex(&random()?[..8]);
+        Ok(Arc::new(Self {
+            options,
+            board: Mutex::default(),
+            process,
+            bus,
+            wake: Notify::new(),
+            changed: watch::Sender::new(0),
+            seen: Mutex::default(),
+            offers: Mutex::default(),
+        }))
+    }
+
+    /// Looks at the board as the log has it.
+    pub async fn look<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Board) -> T + Send + 'static,
+    ) -> Result<T, RpcError> {
+        let me = Arc::clone(self);
+        blocking(move || {
+            let mut loaded = lock(&me.board);
+            me.options.log.follow(&mut loaded)?;
+            Ok(look(&loaded.board))
+        })
+        .await
+    }
+
+    /// Changes the board, and acts upon it.
+    pub async fn change<T: Send + 'static>(
+        self: &Arc<Self>,
+        decide: impl FnMut(&mut Board, &Now) -> Result<(T, Vec<Recall>), TaskError> + Send + 'static,
+    ) -> Result<T, RpcError> {
+        let (out, recalls) = self.write(decide, |_, out| out).await?;
+        self.recall(recalls);
+        self.wake.notify_one();
+        Ok(out)
+    }
+
+    /// Something that changes whenever the board does.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// The key that all others follow from.
+    pub fn key(&self) -> &HubKey {
+        &self.options.key
+    }
+
+    /// Which process this is, among all that had this board.
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// What carries messages.
+    pub fn hub(&self) -> &Arc<dyn Hub> {
+        &self.options.hub
+    }
+
+    /// Whether every executor is a worker that joins.
+    pub fn is_shared(&self) -> bool {
+        self.options.shared
+    }
+
+    /// An executor is about to say that it is here: until then it is not missed.
+    pub fn expect(&self, executor: &Name) {
+        lock(&self.seen).expect(executor);
+    }
+
+    /// Hands out, until `stop`.
+    pub async fn run(self: Arc<Self>, stop: Cancel) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.work() => {}
+        }
+    }
+
+    async fn work(self: &Arc<Self>) {
+        let (mut inbox, mut watch) = self.open().await;
+        // Who is here says so by itself, only later.
+        let _ = self.options.hub.broadcast(WHO_IS_HERE.to_owned()).await;
+        self.abandon().await;
+        let (mut wait, mut due) = (FIRST_WAIT, Duration::ZERO);
+        loop {
+            let mut round = Round::default();
+            tokio::select! {
+                delivery = inbox.next() => match delivery {
+                    Some(delivery) => round.take(delivery, &self.options.key),
+                    None => (inbox, watch) = self.open().await,
+                },
+                word = watch.next() => match word {
+                    Some(word) => self.presence(&mut round, word),
+                    None => (inbox, watch) = self.open().await,
+                },
+                () = self.wake.notified() => {}
+                () = sleep(due) => {}
+            }
+            while round.heard.len() < ROUND
+                && let Some(delivery) = inbox.try_next()
+            {
+                round.take(delivery, &self.options.key);
+            }
+            while round.heard.len() < ROUND
+                && let Some(word) = watch.try_next()
+            {
+                self.presence(&mut round, word);
+            }
+            match self.round(round).await {
+                Ok(next) => (wait, due) = (FIRST_WAIT, next),
+                // What was not acknowledged comes again.
+                Err(error) => {
+                    tracing::warn!(%error, "the board cannot be written");
+                    sleep(wait).await;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+        }
+    }
+
+    /// Ends goals whose makers went with an earlier process. On a shared hub they may be another dispatcher's.
+    async fn abandon(self: &Arc<Self>) {
+        if self.options.shared {
+            return;
+        }
+        let own = self.process.clone();
+        let ended = self.change(move |board, now| {
+            let tasks = board.tasks().out();
+            let goals =
+                tasks.filter(|task| task.executor().is_none() && task.instance() != Some(&own));
+            let goals: Vec<String> = goals.map(|goal| goal.id().to_owned()).collect();
+            let mut recalls = Vec::new();
+            for goal in goals {
+                let why = "whoever wanted it has gone".to_owned();
+                recalls.extend(board.end(&goal, Err(why), Spent::default(), now)?);
+            }
+            Ok(((), recalls))
+        });
+        if let Err(error) = ended.await {
+            tracing::warn!(%error, "the board cannot be written");
+        }
+    }
+
+    /// Opens our side of the hub, however long that takes.
+    async fn open(&self) -> (Inbox, Watch) {
+        let hub = &self.options.hub;
+        let mut wait = FIRST_WAIT;
+        loop {
+            let error = match (hub.open(&dispatcher()).await, hub.watch().await) {
+                (Ok(inbox), Ok(watch)) => return (inbox, watch),
+                (Err(error), _) | (_, Err(error)) => error,
+            };
+            tracing::warn!(%error, "the hub is not there yet");
+            sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    fn presence(&self, round: &mut Round, word: Presence) {
+        round.presence(word, &self.options.key, &mut lock(&self.seen));
+    }
+
+    /// Acts upon what was heard: first in the log, then outside. Gives how long until something is due by itself.
+    async fn round(self: &Arc<Self>, round: Round) -> Result<Duration, RpcError> {
+        let Round {
+            heard,
+            sent,
+            mut asked,
+            refused,
+        } = round;
+        self.refuse(refused);
+        let locale = self.options.locale;
+        let guests = match self.options.shared {
+            true => Guests::All,
+            false => Guests::Workers,
+        };
+        let (me, again) = (Arc::clone(self), Arc::clone(self));
+        let decide = move |board: &mut Board, now: &Now| {
+            board.reconcile(now)?;
+            let mut out = act(&heard, board, guests, locale, now)?;
+            out.recalls.extend(me.miss(board, now)?);
+            out.recalls.extend(board.overdue(now)?);
+            board.dispatch(locale, now)?;
+            Ok(out)
+        };
+        let then = move |board: &Board, out: Outcomes| {
+            let offers = lock(&again.offers).due(board);
+            let due = board
+                .next_due()
+                .map(|at| at.saturating_sub(millis()).max(1));
+            let due = due.map_or(TICK, |due| Duration::from_millis(due).min(TICK));
+            (out, offers, due)
+        };
+        let (out, offers, due) = self.write(decide, then).await?;
+        for (place, (to, owner, answer)) in out.answers {
+            if let Some(asked) = asked.remove(&place) {
+                let text = json!(answer).to_string();
+                asked.answer(self.options.key.seal(&to, owner, text));
+            }
+        }
+        for sent in sent {
+            // One that is lost comes again, and is refused then.
+            tokio::spawn(sent.ack());
+        }
+        self.refuse(out.refused);
+        self.recall(out.recalls);
+        self.offer(offers);
+        Ok(due)
+    }
+
+    /// Executors that are silent while we could have heard them. Who was never here takes no work until it comes.
+    fn miss(&self, board: &mut Board, now: &Now) -> Result<Vec<Recall>, TaskError> {
+        let patience = self.options.patience;
+        let there = self.options.hub.there_for();
+        let seen = lock(&self.seen);
+        let ours = board
+            .pool()
+            .resources()
+            .filter(|resource| resource.kind().does_tasks() && resource.status().is_in_service());
+        let mut absent = Vec::new();
+        let mut silent = Vec::new();
+        for resource in ours {
+            let id = resource.id();
+            if !seen.knows(id) && !resource.status().is_held() {
+                absent.push(id.clone());
+            } else if there.is_some_and(|there| there > patience) && seen.is_silent(id, patience) {
+                silent.push(id.clone());
+            }
+        }
+        let mut recalls = Vec::new();
+        for id in absent {
+            recalls.extend(board.leave(&id, now)?);
+        }
+        for id in silent {
+            let why = format!("silent for more than {} s", patience.as_secs());
+            recalls.extend(board.lost(&id, &why, now)?);
+        }
+        Ok(recalls)
+    }
+
+    fn offer(self: &Arc<Self>, offers: Vec<Out>) {
+        for out in offers {
+            let me = Arc::clone(self);
+            tokio::spawn(async move { me.hand_over(out).await });
+        }
+    }
+
+    pub(super) fn recall(self: &Arc<Self>, recalls: Vec<Recall>) {
+        self.offer(recalls.into_iter().map(Out::from).collect());
+    }
+
+    fn refuse(&self, refused: Vec<Refused>) {
+        for Refused { by, task_id, why } in refused {
+            tracing::info!(by, task = task_id, why, "a worker's word does not count");
+            self.bus.tell(Event::WordRefused { by, task_id, why });
+        }
+    }
+
+    /// Writes a change, tells what happened, and gives what `then` makes of the board.
+    async fn write<T: Send + 'static, U: Send + 'static>(
+        self: &Arc<Self>,
+        mut decide: impl FnMut(&mut Board, &Now) -> Result<T, TaskError> + Send + 'static,
+        then: impl FnOnce(&Board, T) -> U + Send + 'static,
+    ) -> Result<U, RpcError> {
+        let me = Arc::clone(self);
+        blocking(move || {
+            let mut loaded = lock(&me.board);
+            let decided = me.options.log.change(&mut loaded, |board| {
+                let now = Now {
+                    at: clock::now(),
+                    millis: millis(),
+                };
+                decide(board, &now).map_err(WriteError::Task)
+            });
+            let (out, news) = decided.map_err(RpcError::from)?;
+            for event in &news {
+                me.tell(event, &loaded.board);
+            }
+            if !news.is_empty() {
+                me.changed.send_modify(|count| *count += 1);
+            }
+            Ok(then(&loaded.board, out))
+        })
+        .await
+    }
+
+    fn tell(&self, event: &BoardEvent, board: &Board) {
+        let event = match event {
+            BoardEvent::Task(event) => {
+                let change = &event.change;
+                let Some(task) = board.tasks().get(change.task()) else {
+                    return;
+                };
+                Event::TaskChanged {
+                    task_id: task.id().to_owned(),
+                    change: change.name().to_owned(),
+                    state: change.leads().as_str().to_owned(),
+                    attempt: task.attempt(),
+                    parent: task.is().parent.clone(),
+                    executor: task.executor().map(|name| name.as_str().to_owned()),
+                    why: change.why().map(str::to_owned),
+                }
+            }
+            BoardEvent::Pool(event) => {
+                let (Some(id), Some((_, status))) = (event.change.resource(), event.change.leads())
+                else {
+                    return;
+                };
+                Event::ResourceState {
+                    resource: id.as_str().to_owned(),
+                    status: status.as_str().to_owned(),
+                }
+            }
+        };
+        self.bus.tell(event);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a change was not written.
+enum WriteError {
+    Store(StoreError),
+    Task(TaskError),
+}
+
+impl From<StoreError> for WriteError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<WriteError> for RpcError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Store(error) => error.into(),
+            WriteError::Task(error) => error.into(),
+        }
+    }
+}
+
+impl From<TaskError> for RpcError {
+    fn from(error: TaskError) -> Self {
+        let why = match &error {
+            TaskError::Unknown { .. } => Why::NotFound,
+            TaskError::Exists { .. } | TaskError::Over { .. } | TaskError::Transition { .. } => {
+                Why::Conflict
+            }
+            TaskError::Pool(contexture::pool::PoolError::Unknown { .. }) => Why::NotFound,
+            TaskError::Pool(
+                contexture::pool::PoolError::Exists { .. }
+                | contexture::pool::PoolError::InUse { .. }
+                | contexture::pool::PoolError::Transition { .. },
+            ) => Why::Conflict,
+            _ => Why::Invalid,
+        };
+        Self::new(why, error.to_string()).hint(error.hint())
+    }
+}

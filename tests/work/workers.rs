@@ -1,0 +1,197 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::common::Project;
+use crate::nats_server::NatsServer;
+use crate::scene::Daemon;
+use crate::{SOON, Worker, status, until};
+
+/// Without NATS workers join the daemon.
+#[test]
+fn a_worker_of_another_process_joins_the_daemon() {
+    let daemon = Daemon::start();
+    let project = &daemon.project;
+    let join = [
+        "worker",
+        "--json",
+        "--id",
+        "w",
+        "--capability",
+        "upper",
+        "--command",
+        "tr",
+        "a-z",
+        "A-Z",
+    ];
+    let mut worker = Worker::start(&project.ctx(&join));
+    let done = project
+        .ctx(&[
+            "task",
+            "dispatch",
+            "hello",
+            "--requires",
+            "upper",
+            "--wait",
+            "--json",
+        ])
+        .json();
+    assert_eq!(
+        (done["result"].as_str(), done["executor"].as_str()),
+        (Some("HELLO"), Some("w"))
+    );
+    // It says when it goes.
+    assert_eq!(worker.interrupt(), Some(0));
+    until("released", SOON, || {
+        status(project, "w").filter(|status| status == "released")
+    });
+}
+
+#[test]
+fn one_that_is_killed_loses_its_task_to_another() {
+    let daemon = Daemon::with(patient(Project::new()), &[]);
+    let project = &daemon.project;
+    let slow = [
+        "worker",
+        "--json",
+        "--id",
+        "slow",
+        "--capability",
+        "work:9",
+        "--command",
+        "sleep",
+        "60",
+    ];
+    let mut slow = Worker::start(&project.ctx(&slow));
+    project
+        .ctx(&["task", "dispatch", "x", "--requires", "work"])
+        .success();
+    let show = || project.ctx(&["task", "show", "task-1", "--json"]).json();
+    until("running", SOON, || {
+        (show()["state"] == "running").then_some(())
+    });
+    let quick = [
+        "worker",
+        "--json",
+        "--id",
+        "quick",
+        "--capability",
+        "work",
+        "--command",
+        "cat",
+    ];
+    let _quick = Worker::start(&project.ctx(&quick));
+    slow.kill();
+    let done = project
+        .ctx(&["task", "show", "task-1", "--wait", "--json"])
+        .json();
+    assert_eq!(
+        (done["executor"].as_str(), done["attempt"].as_u64()),
+        (Some("quick"), Some(2))
+    );
+    assert_eq!(status(project, "slow").unwrap(), "error");
+}
+
+/// A project whose dispatcher soon misses who is silent.
+pub fn patient(project: Project) -> Project {
+    project.write(
+        "contexture.json",
+        json!({"hub": {"patienceSeconds": 4}}).to_string(),
+    );
+    project
+}
+
+// needs: nats
+#[test]
+fn over_nats_a_worker_needs_only_its_key() {
+    let Some(nats) = NatsServer::get() else {
+        return;
+    };
+    let url = nats.url();
+    let daemon = Daemon::with(patient(Project::new()), &[("CONTEXTURE_HUB_URL", &url)]);
+    let project = &daemon.project;
+    let add = ["pool", "add", "far", "--capability", "upper", "--worker"];
+    project.ctx(&add).success();
+    let key = project.ctx(&["pool", "key", "far", "--json"]).json();
+    let key = key["key"].as_str().unwrap();
+    // A machine that has nothing of the project.
+    let elsewhere = Project::new();
+    let join = |more: &[&str]| {
+        let args = [
+            &["worker", "--json", "--command", "tr", "a-z", "A-Z"][..],
+            more,
+        ]
+        .concat();
+        elsewhere
+            .ctx(&args)
+            .env("CONTEXTURE_HUB_URL", &url)
+            .env("CONTEXTURE_WORKER_KEY", key)
+    };
+    join(&[])
+        .env("CONTEXTURE_WORKER_KEY", "ctxw1-guest-x")
+        .failure(3, "CONTEXTURE_WORKER_KEY holds no key");
+    let _worker = Worker::start(&join(&[]));
+    let done = project
+        .ctx(&[
+            "task",
+            "dispatch",
+            "hello",
+            "--requires",
+            "upper",
+            "--wait",
+            "--json",
+        ])
+        .json();
+    assert_eq!(
+        (done["result"].as_str(), done["executor"].as_str()),
+        (Some("HELLO"), Some("far"))
+    );
+}
+
+// needs: nats
+#[test]
+fn an_outage_of_the_broker_delays_and_loses_nothing() {
+    let Some(nats) = NatsServer::get() else {
+        return;
+    };
+    let url = nats.url();
+    let daemon = Daemon::with(patient(Project::new()), &[("CONTEXTURE_HUB_URL", &url)]);
+    let project = &daemon.project;
+    let join = [
+        "worker",
+        "--json",
+        "--id",
+        "w",
+        "--capability",
+        "work",
+        "--command",
+        "sh",
+        "-c",
+        "sleep 3; cat",
+    ];
+    let _worker = Worker::start(&project.ctx(&join).env("CONTEXTURE_HUB_URL", &url));
+    project
+        .ctx(&["task", "dispatch", "x", "--requires", "work"])
+        .success();
+    let show = || project.ctx(&["task", "show", "task-1", "--json"]).json();
+    until("running", SOON, || {
+        (show()["state"] == "running").then_some(())
+    });
+    nats.stop();
+    // Longer than a worker may be silent, and than the task takes.
+    std::thread::sleep(Duration::from_secs(7));
+    assert_eq!(
+        show()["state"],
+        "running",
+        "whom nobody can hear is not gone"
+    );
+    nats.restart();
+    let done = project
+        .ctx(&["task", "show", "task-1", "--wait", "--json"])
+        .json();
+    assert_eq!(
+        (done["result"].as_str(), done["attempt"].as_u64()),
+        (Some("x"), Some(1)),
+        "done once"
+    );
+}
