@@ -1,7 +1,8 @@
 //! Hostile names, files and bytes, numbered as in the list of attacks. Those that need no `ctx` stand
 //! beside what they attack: 24, 25, 27 and 37 in `crates/contexture-tools/tests`, 29, 30 and 32 to 34 in
-//! its folder `shell`. Those against parts that are not there yet come with them; 12 (a template that
-//! yields a key) has no template to try.
+//! its folder `shell`; those against the fleet (1 to 9, 15 to 20, 40) in `tests/fleet`, in
+//! `crates/contexture-server/tests` and in `crates/contexture-fleet/tests`; 39 in the latter's folder `work`. 11
+//! (aliases) and 12 (a template that yields a key) have nothing to try.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

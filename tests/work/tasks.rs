@@ -84,8 +84,8 @@ fn done_here_and_now_without_a_daemon() {
     project.ctx(&["replay", "task-1.1", "--verify"]).success();
     assert_eq!(
         crate::status(&project, "a").unwrap(),
-        "released",
-        "nobody is here any more"
+        "available",
+        "for whoever hands out next"
     );
 }
 

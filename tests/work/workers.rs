@@ -195,3 +195,54 @@ fn an_outage_of_the_broker_delays_and_loses_nothing() {
         "done once"
     );
 }
+
+/// The pool does not fill up with the names of processes that were.
+#[test]
+fn one_that_nobody_named_is_forgotten_when_it_goes() {
+    let daemon = Daemon::start();
+    let project = &daemon.project;
+    let mut worker =
+        Worker::start(&project.ctx(&["worker", "--json", "--capability", "x", "--command", "cat"]));
+    let known = || {
+        let pool = project.ctx(&["pool", "list", "--json"]).json();
+        pool["resources"].as_array().unwrap().len()
+    };
+    until("there", SOON, || (known() == 1).then_some(()));
+    assert_eq!(worker.interrupt(), Some(0));
+    until("gone", SOON, || (known() == 0).then_some(()));
+}
+
+#[test]
+fn a_worker_finds_the_daemon_that_was_started_again() {
+    let mut daemon = Daemon::start();
+    let join = [
+        "worker",
+        "--json",
+        "--id",
+        "w",
+        "--capability",
+        "upper",
+        "--command",
+        "tr",
+        "a-z",
+        "A-Z",
+    ];
+    let _worker = Worker::start(&daemon.project.ctx(&join));
+    let project = &daemon.project;
+    until("there", SOON, || {
+        status(project, "w").filter(|status| status == "available")
+    });
+    daemon.kill();
+    daemon.again();
+    let dispatch = [
+        "task",
+        "dispatch",
+        "hello",
+        "--requires",
+        "upper",
+        "--wait",
+        "--json",
+    ];
+    let done = daemon.project.ctx(&dispatch).json();
+    assert_eq!(done["result"], "HELLO");
+}

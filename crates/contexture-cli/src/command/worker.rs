@@ -62,7 +62,12 @@ pub fn worker(options: &Worker, json: bool, dir: Option<&Path>) -> Result<(), Cl
             stop().await;
             ended.cancel();
         });
-        let made = AtWork::new(hub, seat, resource, executor, WorkerOptions::default());
+        // One that nobody named is known for as long as it is here.
+        let options = WorkerOptions {
+            fleeting: options.id.is_none() && seat.is_owner(),
+            ..WorkerOptions::default()
+        };
+        let made = AtWork::new(hub, seat, resource, executor, options);
         let made = made.map_err(|error| RpcError::new(Why::Failed, error.to_string()))?;
         made.run(ending).await.map_err(work::hub_error)
     })
@@ -117,7 +122,7 @@ async fn hub(config: &Config, seat: &Seat) -> Result<Arc<dyn Hub>, CliError> {
         return Ok(hub);
     }
     match daemon(config)? {
-        Some(client) => Ok(Arc::new(RemoteHub::new(client))),
+        Some(client) => Ok(Arc::new(RemoteHub::new(client, config))),
         None => {
             let none = RpcError::new(Why::Conflict, "there is no hub to join");
             let hint =

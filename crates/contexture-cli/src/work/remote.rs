@@ -1,31 +1,61 @@
 //! The daemon's hub, from another process of the owner's.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use contexture::pool::Name;
-use contexture_fleet::hub::{Doing, Hub, HubError, Inbox, Watch, inbox};
+use contexture_fleet::hub::{Deliver, Doing, Hub, HubError, Inbox, Watch, inbox};
 use contexture_fleet::{RpcError, Why, delivered, hub_error};
-use contexture_server::{Client, ClientError, Fault};
+use contexture_server::{Client, ClientError, Daemon, Fault};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 
-/// A hub that is reached through the daemon.
+use crate::config::{Config, DATA};
+
+/// A hub that is reached through the daemon, also one that was started again. Clones are the same.
+#[derive(Clone)]
 pub struct RemoteHub {
-    client: Arc<Client>,
+    client: Arc<Mutex<Arc<Client>>>,
+    data: PathBuf,
     since: Instant,
 }
 
+/// How long to wait before the daemon is looked for again.
+const WAIT: Duration = Duration::from_secs(1);
+
 impl RemoteHub {
-    /// The hub of this daemon.
-    pub fn new(client: Client) -> Self {
+    /// The hub of this project's daemon.
+    pub fn new(client: Client, config: &Config) -> Self {
         Self {
-            client: Arc::new(client),
+            client: Arc::new(Mutex::new(Arc::new(client))),
+            data: config.root.join(DATA),
             since: Instant::now(),
         }
     }
 
-    fn call(&self, method: &'static str, params: Value) -> Doing<'_, Value> {
-        Box::pin(async move { self.client.call(method, params).await.map_err(failed) })
+    fn client(&self) -> Arc<Client> {
+        Arc::clone(&self.client.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Another daemon may be there by now, elsewhere and with another secret.
+    fn look_again(&self) {
+        if let Ok(Some(daemon)) = Daemon::find(&self.data)
+            && let Ok(client) = Client::new(&daemon.url, &daemon.secret)
+        {
+            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(client);
+        }
+    }
+
+    async fn call(&self, method: &'static str, params: Value) -> Result<Value, HubError> {
+        let called = self.client().call(method, params).await;
+        called.map_err(|error| {
+            if !matches!(error.why, Fault::Said(_)) {
+                self.look_again();
+            }
+            failed(error)
+        })
     }
 }
 
@@ -54,41 +84,12 @@ impl Hub for RemoteHub {
     fn open<'a>(&'a self, module: &'a Name) -> Doing<'a, Inbox> {
         Box::pin(async move {
             let (deliver, inbox) = inbox();
-            let (client, module) = (Arc::clone(&self.client), module.clone());
+            let (hub, module) = (self.clone(), module.clone());
             tokio::spawn(async move {
-                let (updates, mut news) = tokio::sync::mpsc::unbounded_channel();
-                let params = json!({"module": module});
-                let receiving = client.stream("hub.receive", params, move |update| {
-                    let _ = updates.send(update);
-                });
-                tokio::pin!(receiving);
-                loop {
-                    let update = tokio::select! {
-                        biased;
-                        () = deliver.closed() => return,
-                        Some(update) = news.recv() => update,
-                        // Another took the place, or the daemon has ended.
-                        _ = &mut receiving => return,
-                    };
-                    let Some((n, text)) = delivered(&update) else {
-                        continue;
-                    };
-                    let client = Arc::clone(&client);
-                    let taken = match n {
-                        None => deliver.tell(text).await,
-                        Some(n) => {
-                            let ack = move || -> Doing<'static, ()> {
-                                Box::pin(async move {
-                                    let acked = client.call("hub.ack", json!({"n": n})).await;
-                                    acked.map(|_| ()).map_err(failed)
-                                })
-                            };
-                            deliver.send(text, Box::new(ack)).await
-                        }
-                    };
-                    if !taken {
-                        return;
-                    }
+                // It ends by itself when another has taken the place.
+                while !deliver.is_closed() && hub.receive(&deliver, &module).await.is_err() {
+                    sleep(WAIT).await;
+                    hub.look_again();
                 }
             });
             Ok(inbox)
@@ -115,6 +116,43 @@ impl Hub for RemoteHub {
 
     fn there_for(&self) -> Option<Duration> {
         Some(self.since.elapsed())
+    }
+}
+
+impl RemoteHub {
+    /// Delivers what comes to a module, until nobody takes it or another opens its inbox.
+    async fn receive(&self, deliver: &Deliver, module: &Name) -> Result<(), ClientError> {
+        let client = self.client();
+        let (updates, mut news) = mpsc::unbounded_channel();
+        let receiving = client.stream("hub.receive", json!({"module": module}), move |update| {
+            let _ = updates.send(update);
+        });
+        tokio::pin!(receiving);
+        loop {
+            let update = tokio::select! {
+                biased;
+                () = deliver.closed() => return Ok(()),
+                Some(update) = news.recv() => update,
+                ended = &mut receiving => return ended.map(|_| ()),
+            };
+            let taken = match delivered(&update) {
+                None => continue,
+                Some((None, text)) => deliver.tell(text).await,
+                Some((Some(n), text)) => {
+                    let client = Arc::clone(&client);
+                    let ack = move || -> Doing<'static, ()> {
+                        Box::pin(async move {
+                            let acked = client.call("hub.ack", json!({"n": n})).await;
+                            acked.map(|_| ()).map_err(failed)
+                        })
+                    };
+                    deliver.send(text, Box::new(ack)).await
+                }
+            };
+            if !taken {
+                return Ok(());
+            }
+        }
     }
 }
 

@@ -116,6 +116,11 @@ impl Deliver {
         self.0.send(Delivery::Told(text)).await.is_ok()
     }
 
+    /// Whether nobody takes anything any more.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Waits until nobody takes anything any more.
     pub async fn closed(&self) {
         self.0.closed().await;

@@ -308,7 +308,7 @@ impl Dispatcher {
         }
         let mut recalls = Vec::new();
         for id in absent {
-            recalls.extend(board.leave(&id, now)?);
+            recalls.extend(board.leave(&id, false, now)?);
         }
         for id in silent {
             let why = format!("silent for more than {} s", patience.as_secs());

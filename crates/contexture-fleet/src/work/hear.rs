@@ -40,7 +40,10 @@ pub(super) enum Heard {
         owner: bool,
         instance: String,
     },
-    Left(Name),
+    Left {
+        id: Name,
+        fleeting: bool,
+    },
 }
 
 /// What comes of a round, beside what the board notes.
@@ -75,12 +78,9 @@ impl Round {
     }
 
     pub(super) fn presence(&mut self, word: Presence, key: &HubKey, seen: &mut Seen) {
-        let (module, card) = match word {
-            Presence::Left { module } => {
-                seen.left(&module);
-                return self.heard.push(Heard::Left(module));
-            }
-            Presence::Here { module, card } => (module, card),
+        // That somebody has gone, only they can say: anybody could have taken their card away.
+        let Presence::Here { module, card } = word else {
+            return;
         };
         let refused = |why: &str| Refused {
             by: module.as_str().to_owned(),
@@ -98,7 +98,17 @@ impl Round {
             Ok(resource) if resource.id == module => resource,
             _ => return self.refused.push(refused("its card is not its own")),
         };
-        if seen.beat(&module, card.at, opened.owner) {
+        if !seen.beat(&module, card.at, opened.owner) {
+            return;
+        }
+        if card.leaving {
+            seen.left(&module);
+            let fleeting = card.fleeting && opened.owner;
+            self.heard.push(Heard::Left {
+                id: module,
+                fleeting,
+            });
+        } else {
             self.heard.push(Heard::Here {
                 resource: Box::new(resource),
                 owner: opened.owner,
@@ -182,7 +192,7 @@ pub(super) fn act(
                 owner,
                 instance,
             } => here(board, resource, *owner, instance, guests, &mut out, now)?,
-            Heard::Left(id) => out.recalls.extend(board.leave(id, now)?),
+            Heard::Left { id, fleeting } => out.recalls.extend(board.leave(id, *fleeting, now)?),
         }
     }
     Ok(out)

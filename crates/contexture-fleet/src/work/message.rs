@@ -106,6 +106,10 @@ pub(crate) struct Card {
     pub instance: String,
     /// When, by its own clock: a card that is shown again is older than the last.
     pub at: u64,
+    /// Whether this is its last: it goes.
+    pub leaving: bool,
+    /// Whether it is known for as long as it is here: then it is removed when it goes.
+    pub fleeting: bool,
 }
 
 /// What everybody is told: say that you are here.

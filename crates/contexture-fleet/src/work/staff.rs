@@ -34,10 +34,11 @@ impl Fleet {
                 _ = changes.changed() => self.staff(&staff, &mut at_work).await,
             }
         }
+        // The dispatcher first: they do not leave the pool because a process ends that they can do without.
+        let _ = handing_out.await;
         for stop in at_work.values() {
             stop.cancel();
         }
-        let _ = handing_out.await;
     }
 
     /// Before it is added, so that it is not missed before it could come.

@@ -35,6 +35,8 @@ pub struct WorkerOptions {
     pub patience: Duration,
     /// How long a task that was called off has to end by itself.
     pub grace: Duration,
+    /// Whether the pool forgets it when it goes.
+    pub fleeting: bool,
 }
 
 impl Default for WorkerOptions {
@@ -43,6 +45,7 @@ impl Default for WorkerOptions {
             beat: Duration::from_secs(3),
             patience: Duration::from_secs(5),
             grace: Duration::from_secs(5),
+            fleeting: false,
         }
     }
 }
@@ -106,7 +109,7 @@ impl Worker {
             };
             tokio::select! {
                 () = stop.cancelled() => break,
-                _ = beat.tick() => me.beat(),
+                _ = beat.tick() => me.beats(),
                 () = ended => under_way = None,
                 delivery = inbox.next() => match delivery {
                     Some(delivery) => me.take(delivery, &mut waiting, under_way.as_ref()).await,
@@ -124,7 +127,11 @@ impl Worker {
             }
         }
         match stop.is_cancelled() {
-            true => me.hub.leave(&me.seat.name).await,
+            true => {
+                // What counts is its own word; the hub only tidies up.
+                me.beat(true).await?;
+                me.hub.leave(&me.seat.name).await
+            }
             false => Err(HubError::Refused {
                 why: format!("somebody else works as `{}` now", me.seat.name),
             }),
@@ -132,18 +139,28 @@ impl Worker {
     }
 
     /// Says that we are here. It must not hold up what else there is to do.
-    fn beat(self: &Arc<Self>) {
+    fn beats(self: &Arc<Self>) {
         let me = Arc::clone(self);
-        tokio::spawn(async move {
-            let card = Card {
-                resource: json!(me.resource),
-                instance: me.instance.clone(),
-                at: millis(),
-            };
-            let card = me.seat.seal(json!(card).to_string());
-            // One that is not heard is followed by another.
-            let _ = timeout(me.options.patience, me.hub.beat(&me.seat.name, card)).await;
-        });
+        // One that is not heard is followed by another.
+        tokio::spawn(async move { me.beat(false).await });
+    }
+
+    async fn beat(&self, leaving: bool) -> Result<(), HubError> {
+        let card = Card {
+            resource: json!(self.resource),
+            instance: self.instance.clone(),
+            at: millis(),
+            leaving,
+            fleeting: self.options.fleeting,
+        };
+        let card = self.seat.seal(json!(card).to_string());
+        let beating = self.hub.beat(&self.seat.name, card);
+        match timeout(self.options.patience, beating).await {
+            Ok(done) => done,
+            Err(_) => Err(HubError::NoAnswer {
+                module: DISPATCHER.to_owned(),
+            }),
+        }
     }
 
     async fn take(
@@ -156,7 +173,7 @@ impl Worker {
             Delivery::Sent(sent) => sent,
             Delivery::Told(text) => {
                 if text == WHO_IS_HERE {
-                    self.beat();
+                    self.beats();
                 }
                 return;
             }

@@ -137,12 +137,9 @@ impl Pool {
     }
 
     fn shortage(&self, requirement: &Requirement) -> Shortage {
-        let asked = self.index.asked.get(&requirement.capability);
-        let asked = asked.into_iter().flatten();
-        let of_kind = asked
-            .filter_map(|id| self.resources.get(id))
-            .filter(|resource| requirement.kind.is_none_or(|kind| kind == resource.kind()));
-        let mut all: Vec<(u8, &Resource)> = of_kind
+        let mut all: Vec<(u8, &Resource)> = self
+            .asked(&requirement.capability)
+            .filter(|resource| requirement.kind.is_none_or(|kind| kind == resource.kind()))
             .map(|resource| (gravity(resource, requirement), resource))
             .collect();
         // The sort is stable, and they come in the order of their ids.
@@ -156,6 +153,20 @@ impl Pool {
                 .filter_map(|(_, resource)| self.candidate(resource, requirement))
                 .collect(),
         }
+    }
+
+    /// Those that come into question, by id.
+    fn asked(&self, capability: &Name) -> Box<dyn Iterator<Item = &Resource> + '_> {
+        let Some(asked) = self.index.asked.get(capability) else {
+            return Box::new(std::iter::empty());
+        };
+        // Both are in the order of ids: to walk along all is less than to look most of them up.
+        if asked.len() * 8 > self.resources.len() {
+            let mut all = self.resources.iter();
+            let next = move |id| all.find(|(known, _)| *known == id);
+            return Box::new(asked.iter().filter_map(next).map(|(_, resource)| resource));
+        }
+        Box::new(asked.iter().filter_map(|id| self.resources.get(id)))
     }
 
     /// What the resource lacks, if it comes into question at all.

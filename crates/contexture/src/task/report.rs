@@ -152,8 +152,13 @@ impl Board {
         self.change(change, &now.at)
     }
 
-    /// A resource goes. What it had to do is done by somebody else.
-    pub fn leave(&mut self, id: &Name, now: &Now) -> Result<Vec<Recall>, TaskError> {
+    /// A resource goes, for good or until it comes again. What it had to do is done by somebody else.
+    pub fn leave(
+        &mut self,
+        id: &Name,
+        for_good: bool,
+        now: &Now,
+    ) -> Result<Vec<Recall>, TaskError> {
         let held = self
             .pool()
             .get(id.as_str())
@@ -166,8 +171,13 @@ impl Board {
             .pool()
             .get(id.as_str())
             .map(|resource| resource.status());
-        if let Some(Status::Available | Status::Error) = status {
-            self.change(Change::Retired { id: id.clone() }, &now.at)?;
+        let id = id.clone();
+        match status {
+            Some(Status::Available) if for_good => self.change(Change::Removed { id }, &now.at)?,
+            Some(Status::Available | Status::Error) => {
+                self.change(Change::Retired { id }, &now.at)?;
+            }
+            _ => {}
         }
         Ok(recalls)
     }

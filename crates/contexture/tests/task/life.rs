@@ -229,7 +229,7 @@ fn who_is_lost_loses_the_task_to_another() {
     let back = board.pool().get("a").unwrap().is().clone();
     board.join(&back, &at(3)).unwrap();
     assert_eq!(available(board.pool()), ["a"]);
-    board.leave(&name("a"), &at(4)).unwrap();
+    board.leave(&name("a"), false, &at(4)).unwrap();
     assert_eq!(board.pool().get("a").unwrap().status(), Status::Released);
 }
 

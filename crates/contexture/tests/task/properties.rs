@@ -119,7 +119,7 @@ impl World {
                 let is = board.pool().get(who).unwrap().is().clone();
                 board.join(&is, &now).unwrap();
             }
-            Act::Leave(who) => drop(board.leave(&name(who), &now).unwrap()),
+            Act::Leave(who) => drop(board.leave(&name(who), false, &now).unwrap()),
             Act::Cancel(which) => {
                 let ids: Vec<String> = board.tasks().iter().map(|t| t.id().to_owned()).collect();
                 if !ids.is_empty() {
