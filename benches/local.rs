@@ -1,6 +1,6 @@
 //! The engine in this process beside llama.cpp's own server: the same file, the same threads.
 //!
-//! Both are asked the same in turns, ours first, and each says itself how long it read and wrote. A
+//! Both are asked the same in turns, and each says itself how long it read and wrote. A
 //! rate is shown as the time of a token, so a ratio of theirs to ours is our rate by theirs.
 #![allow(
     clippy::print_stdout,
@@ -22,7 +22,7 @@ use contexture_model::local::{LocalModel, LocalOptions};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 15;
 /// Words of a long prompt; each is about a token.
 const LONG: usize = 1_000;
 /// Tokens of an answer.
@@ -39,19 +39,23 @@ fn main() {
         note("the model is not installed; ./test does that");
         return;
     };
-    for threads in [1, 2] {
+    for threads in threads() {
         let sides = Sides::start(&model, &weights, threads);
         let of = if threads == 1 { "thread" } else { "threads" };
         note(&format!("{threads} {of}"));
-        // Answers first: the engine keeps what it has read of other conversations, and passes over it with
-        // each token that it writes.
         sides.answers();
         sides.calls();
         sides.prompts();
-        note("and with the cache full of other conversations");
-        sides.answers();
     }
     note("a rate is the time of a token: the ratio of theirs to ours is our rate by theirs");
+}
+
+/// The numbers among the arguments (`-- 2`); one thread and two unless given.
+fn threads() -> Vec<usize> {
+    let given: Vec<usize> = std::env::args()
+        .filter_map(|arg| arg.parse().ok())
+        .collect();
+    if given.is_empty() { vec![1, 2] } else { given }
 }
 
 /// What a request came to.
@@ -65,6 +69,33 @@ struct Spent {
     whole: Duration,
 }
 
+/// Times of both, round by round.
+#[derive(Default)]
+struct Both {
+    ours: Times,
+    theirs: Times,
+    /// Theirs to ours.
+    ratios: Vec<f64>,
+}
+
+impl Both {
+    fn add(&mut self, [ours, theirs]: [Duration; 2]) {
+        self.ours.add(ours);
+        self.theirs.add(theirs);
+        self.ratios.push(theirs.as_secs_f64() / ours.as_secs_f64());
+    }
+
+    fn row(mut self, what: &str, bar: Bar) {
+        row(what, self.theirs.median(), self.ours.median(), bar);
+        self.ratios.sort_unstable_by(f64::total_cmp);
+        let quarter = self.ratios.len() / 4;
+        let [low, high] = [quarter, self.ratios.len() - 1 - quarter].map(|n| self.ratios[n]);
+        note(&format!(
+            "  … in the middle half of the rounds {low:.2} to {high:.2}"
+        ));
+    }
+}
+
 struct Sides {
     runtime: Runtime,
     ours: LocalModel,
@@ -75,8 +106,6 @@ impl Sides {
     fn start(model: &Path, weights: &Path, threads: usize) -> Self {
         let options = LocalOptions {
             threads: Some(threads),
-            // As much as the server has.
-            cells: Some(8_192),
             ..LocalOptions::default()
         };
         let sides = Self {
@@ -87,71 +116,21 @@ impl Sides {
             ours: LocalModel::open("local:smollm2", weights, options).unwrap(),
             theirs: Server::start(model, threads),
         };
-        let first = body(json!([{"role": "user", "content": "Hello."}]), 2);
-        sides.ours(&first);
-        sides.theirs(&first);
+        sides.ours(&hello());
+        sides.theirs(&hello());
         sides
     }
 
-    /// Prompts that nobody has seen, and then ones that differ in their last words alone.
-    fn prompts(&self) {
-        let (mut ours, mut theirs) = <([Times; 3], [Times; 3])>::default();
-        for round in 0..ROUNDS {
-            let text = words(round);
-            let ask = |question: &str| {
-                let system = json!({"role": "system", "content": text});
-                let user = json!({"role": "user", "content": question});
-                body(json!([system, user]), 1)
-            };
-            let cold = ask("What is this about?");
-            let again = ask("Which word comes first?");
-            for (spent, times) in [
-                ([self.ours(&cold), self.ours(&again)], &mut ours),
-                ([self.theirs(&cold), self.theirs(&again)], &mut theirs),
-            ] {
-                let [cold, again] = spent;
-                assert!(cold.read > 900, "{} tokens are no cold prompt", cold.read);
-                assert!(again.read < 50, "{} tokens were read again", again.read);
-                times[0].add(cold.reading / cold.read);
-                times[1].add(cold.whole);
-                times[2].add(again.whole);
-            }
-        }
-        let [[our_rate, our_cold, our_warm], [rate, cold, warm]] =
-            [&ours, &theirs].map(|side| [0, 1, 2].map(|n: usize| side[n].median()));
-        row(
-            "reading a cold prompt of 1,000",
-            rate,
-            our_rate,
-            Bar::Least(0.95),
-        );
-        row(
-            "the first token again : cold",
-            our_warm,
-            our_cold,
-            Bar::Most(0.05),
-        );
-        row("  … by the server", warm, cold, Bar::None);
-    }
-
     fn answers(&self) {
-        let (mut ours, mut theirs) = <(Times, Times)>::default();
+        let mut rates = Both::default();
         for round in 0..ROUNDS {
-            let body = story(round);
-            for (spent, times) in [
-                (self.ours(&body), &mut ours),
-                (self.theirs(&body), &mut theirs),
-            ] {
+            let spent = self.in_turns(round, &story(round));
+            rates.add(spent.map(|spent| {
                 assert_eq!(spent.made as usize, ANSWER, "the answer is too short");
-                times.add(spent.writing / spent.made);
-            }
+                spent.writing / spent.made
+            }));
         }
-        row(
-            "writing an answer of 64",
-            theirs.median(),
-            ours.median(),
-            Bar::Least(0.95),
-        );
+        rates.row("writing an answer of 64", Bar::Least(0.95));
     }
 
     /// A call that is held to its schema beside an answer that is held to nothing.
@@ -169,6 +148,66 @@ impl Sides {
             held.median(),
             Bar::None,
         );
+    }
+
+    /// Prompts that nobody has seen, ones that differ in their last words alone, and ones that do so
+    /// when something else was asked in between.
+    fn prompts(&self) {
+        let mut rates = Both::default();
+        let (mut ours, mut theirs) = <([Times; 3], [Times; 3])>::default();
+        for round in 0..ROUNDS {
+            let cold = self.in_turns(round, &long(round, "What is this about?"));
+            let again = self.in_turns(round, &long(round, "Which word comes first?"));
+            self.in_turns(round, &hello());
+            let back = self.in_turns(round, &long(round, "Which word comes last?"));
+            for spent in &cold {
+                assert!(spent.read > 900, "{} tokens are no cold prompt", spent.read);
+            }
+            for spent in [&again[0], &again[1], &back[0]] {
+                assert!(spent.read < 50, "{} tokens were read again", spent.read);
+            }
+            for (n, spent) in [&cold, &again, &back].into_iter().enumerate() {
+                ours[n].add(spent[0].whole);
+                theirs[n].add(spent[1].whole);
+            }
+            rates.add(cold.map(|cold| cold.reading / cold.read));
+        }
+        rates.row("reading a cold prompt of 1,000", Bar::Least(0.95));
+        let [[cold, again, back], by_the_server] =
+            [ours, theirs].map(|side| side.map(|times| times.median()));
+        let bar = Bar::Most(0.05);
+        row(
+            "the first token behind a kept prefix : cold",
+            again,
+            cold,
+            bar,
+        );
+        row("the first token after another talk : cold", back, cold, bar);
+        let [cold, again, back] = by_the_server;
+        row(
+            "  … by the server, behind a kept prefix",
+            again,
+            cold,
+            Bar::None,
+        );
+        row(
+            "  … by the server, after another talk",
+            back,
+            cold,
+            Bar::None,
+        );
+    }
+
+    /// Asks both the same, ours first in every other round: what the machine does meanwhile may favour
+    /// whoever comes first, or second.
+    fn in_turns(&self, round: usize, body: &Value) -> [Spent; 2] {
+        if round.is_multiple_of(2) {
+            let ours = self.ours(body);
+            [ours, self.theirs(body)]
+        } else {
+            let theirs = self.theirs(body);
+            [self.ours(body), theirs]
+        }
     }
 
     fn ours(&self, body: &Value) -> Spent {
@@ -218,6 +257,17 @@ fn millis(value: &Value) -> Duration {
 /// Whoever was asked before may still tidy up, or have threads that spin.
 fn rest() {
     std::thread::sleep(Duration::from_millis(150));
+}
+
+fn hello() -> Value {
+    body(json!([{"role": "user", "content": "Hello."}]), 2)
+}
+
+/// A question behind a long text that is the round's own.
+fn long(round: usize, question: &str) -> Value {
+    let system = json!({"role": "system", "content": words(round)});
+    let user = json!({"role": "user", "content": question});
+    body(json!([system, user]), 1)
 }
 
 fn body(messages: Value, most: usize) -> Value {
