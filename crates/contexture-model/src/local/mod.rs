@@ -5,7 +5,8 @@
 //! read from it, and [`Vocabulary`] counts exactly what the engine reads.
 //!
 //! The keys and values of what was read are kept, and a request that begins like an earlier one is
-//! read from where it differs. `usage` says how many tokens that saved.
+//! read from where it differs. `usage` says how many tokens that saved. The conversation that is being
+//! read or written is in the engine's cells, and the others rest in memory beside it.
 
 mod ask;
 mod constraint;
@@ -29,6 +30,7 @@ use llama_cpp_2::model::params::LlamaModelParams;
 
 use self::ask::Ask;
 use self::engine::{Engine, News, backend};
+use self::memory::Room;
 pub use self::vocabulary::Vocabulary;
 use crate::gguf::{GgufError, Header};
 use crate::{Api, Called, Delta, Model, ModelError};
@@ -39,8 +41,9 @@ pub struct LocalOptions {
     /// The most tokens of a request and its answer; what the model was trained for unless given,
     /// and no more than 32,768.
     pub window: Option<usize>,
-    /// Tokens that all conversations together keep; one window unless given.
-    pub cells: Option<usize>,
+    /// Tokens that other conversations together keep while they rest; two windows unless given, so
+    /// that two which fill theirs can take turns.
+    pub resting: Option<usize>,
     /// Threads; one for each core unless given.
     pub threads: Option<usize>,
 }
@@ -49,7 +52,8 @@ pub struct LocalOptions {
 #[derive(Debug, Clone, Copy)]
 struct Size {
     window: usize,
-    cells: usize,
+    /// The bytes that conversations at rest may take.
+    resting: usize,
     threads: usize,
 }
 
@@ -145,11 +149,15 @@ impl LocalModel {
 fn size(header: &Header, options: LocalOptions) -> Result<Size, LocalError> {
     let trained = usize::try_from(header.context_length).unwrap_or(usize::MAX);
     let wanted = options.window.unwrap_or(WINDOW).min(trained);
-    let cells = options.cells.unwrap_or(wanted).max(wanted);
-    let cells = memory::fitting(header.weight_bytes(), header.kv_bytes_per_token(), cells)?;
+    let wanted = Room {
+        window: wanted,
+        resting: options.resting.unwrap_or(2 * wanted),
+    };
+    let cell = header.kv_bytes_per_token();
+    let room = memory::fitting(header.weight_bytes(), cell, wanted)?;
     Ok(Size {
-        window: wanted.min(cells),
-        cells,
+        window: room.window,
+        resting: room.resting_bytes(cell),
         threads: options.threads.unwrap_or_else(free_cores).clamp(1, 64),
     })
 }

@@ -1,32 +1,35 @@
-//! What the engine has read, sequence by sequence, and reading on from there.
+//! What the engine has read, and reading on from there.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use llama_cpp_2::DecodeError;
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+use llama_cpp_2::{LlamaStateSeqFlags, SeqState};
 
 use super::engine::backend;
-use super::slots::{Id, Slots, common};
-use super::{LocalError, Size};
+use super::slots::{Cells, Id, Slots, common};
+use super::{LocalError, Size, memory};
 use crate::ModelError;
 
 /// How many tokens are read at once. More is hardly faster, and between two a request can be called off.
 const CHUNK: usize = 128;
 
-/// Conversations that are kept at once, within the cells that there are.
-const SEQUENCES: usize = 8;
+/// The one sequence that the cells hold.
+const LIVE: i32 = 0;
+
+/// All of a sequence, in memory of our own.
+const WHOLE: LlamaStateSeqFlags = LlamaStateSeqFlags::empty();
 
 /// The engine's memory.
 pub(super) struct Reader<'m> {
     context: LlamaContext<'m>,
     batch: LlamaBatch<'static>,
-    slots: Slots,
+    slots: Slots<SeqState>,
     stop: &'m AtomicBool,
 }
 
@@ -51,12 +54,10 @@ impl<'m> Reader<'m> {
     ) -> Result<Self, LocalError> {
         let threads = i32::try_from(size.threads).unwrap_or(1);
         let params = LlamaContextParams::default()
-            .with_n_ctx(NonZeroU32::new(few(size.cells)))
-            .with_n_seq_max(few(SEQUENCES))
+            .with_n_ctx(NonZeroU32::new(few(size.window)))
             .with_n_batch(few(CHUNK))
             .with_n_ubatch(few(CHUNK))
-            // One pool of cells for all, in which a copied beginning costs nothing.
-            .with_kv_unified(true)
+            // Going back to an earlier place needs what a sliding window has passed.
             .with_swa_full(true)
             .with_n_threads(threads)
             .with_n_threads_batch(threads)
@@ -67,7 +68,7 @@ impl<'m> Reader<'m> {
         Ok(Self {
             context,
             batch: LlamaBatch::new(CHUNK, 1),
-            slots: Slots::new(SEQUENCES, size.cells),
+            slots: Slots::new(size.resting),
             stop,
         })
     }
@@ -77,57 +78,36 @@ impl<'m> Reader<'m> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Finds a place for a prompt, of which at most `reusable` tokens may be taken from the cache, with
-    /// room for `more` behind it. Gives the place and how many tokens are there already.
-    pub fn place(&mut self, prompt: &[Id], reusable: usize, more: usize) -> (usize, usize) {
+    /// Makes the cells hold as much of a prompt's beginning as was read before, at most `reusable`
+    /// tokens. Gives how many that is.
+    pub fn place(&mut self, prompt: &[Id], reusable: usize) -> usize {
         // The last token is read in any case: the odds of the next come from it.
         let reusable = reusable.min(prompt.len().saturating_sub(1));
-        let plan = self.slots.plan(prompt, reusable, more);
-        if plan.evict.contains(&plan.slot) {
-            self.cut(plan.slot, 0);
-        }
-        if let Some(from) = plan.copy_from {
-            let (from, to) = (sequence(from), sequence(plan.slot));
-            // Only a length that does not fit 31 bits would fail.
-            let _ = self
-                .context
-                .copy_kv_cache_seq(from, to, Some(0), Some(few(plan.keep)));
-        }
-        for gone in plan.evict.iter().filter(|gone| **gone != plan.slot) {
-            self.cut(*gone, 0);
-        }
-        (plan.slot, self.forget(plan.slot, plan.keep))
+        self.slots.place(&mut self.context, &prompt[..reusable])
     }
 
-    /// Makes a sequence hold these tokens, and reads what is not there yet. With `odds` the last one is
+    /// Makes the cells hold these tokens, and reads what is not there yet. With `odds` the last one is
     /// read again if need be: the odds of the next come from it.
     pub fn hold(
         &mut self,
-        slot: usize,
         want: &[Id],
         odds: bool,
         waits: &dyn Fn() -> bool,
     ) -> Result<(), Broken> {
         let most = want.len().saturating_sub(usize::from(odds));
-        let same = common(self.slots.held(slot), want).min(most);
-        let keep = self.forget(slot, same);
-        self.read(slot, &want[keep..], odds, waits)
+        let same = common(self.slots.live(), want).min(most);
+        let keep = self.slots.cut(&mut self.context, same);
+        self.read(&want[keep..], odds, waits)
     }
 
-    /// Cuts a sequence to what it has in common with these tokens.
-    pub fn trim(&mut self, slot: usize, want: &[Id]) {
-        let same = common(self.slots.held(slot), want);
-        self.forget(slot, same);
+    /// Cuts what the cells hold to what it has in common with these tokens.
+    pub fn trim(&mut self, want: &[Id]) {
+        let same = common(self.slots.live(), want);
+        self.slots.cut(&mut self.context, same);
     }
 
-    /// Reads tokens behind those of a sequence.
-    pub fn read(
-        &mut self,
-        slot: usize,
-        ids: &[Id],
-        odds: bool,
-        waits: &dyn Fn() -> bool,
-    ) -> Result<(), Broken> {
+    /// Reads tokens behind those that the cells hold.
+    pub fn read(&mut self, ids: &[Id], odds: bool, waits: &dyn Fn() -> bool) -> Result<(), Broken> {
         let failed = |what: String| ModelError::Transient {
             what: format!("the engine: {what}"),
             retry_after: None,
@@ -136,24 +116,19 @@ impl<'m> Reader<'m> {
             if self.stopped() || !waits() {
                 return Err(Broken::CalledOff);
             }
-            let begin = self.slots.held(slot).len();
+            let begin = self.slots.live().len();
             self.batch.clear();
             for (n, &id) in chunk.iter().enumerate() {
                 let position = i32::try_from(begin + n).unwrap_or(i32::MAX);
                 let wanted = odds && n + 1 == chunk.len();
                 self.batch
-                    .add(LlamaToken(id), position, &[sequence(slot)], wanted)
+                    .add(LlamaToken(id), position, &[LIVE], wanted)
                     .map_err(|error| failed(error.to_string()))?;
             }
-            let mut done = self.context.decode(&mut self.batch);
-            if done == Err(DecodeError::NoKvCacheSlot) {
-                for other in self.slots.clear_others(slot) {
-                    self.cut(other, 0);
-                }
-                done = self.context.decode(&mut self.batch);
-            }
-            done.map_err(|error| failed(error.to_string()))?;
-            self.slots.push(slot, chunk);
+            self.context
+                .decode(&mut self.batch)
+                .map_err(|error| failed(error.to_string()))?;
+            self.slots.push(chunk);
         }
         Ok(())
     }
@@ -162,33 +137,35 @@ impl<'m> Reader<'m> {
     pub fn next(&self) -> LlamaTokenDataArray {
         self.context.token_data_array_ith(self.batch.n_tokens() - 1)
     }
+}
 
-    /// Cuts a sequence to so many tokens, and gives how many are left.
-    fn forget(&mut self, slot: usize, keep: usize) -> usize {
-        let left = match self.cut(slot, keep) {
-            true => keep,
-            // A model that cannot forget its end forgets everything.
-            false => {
-                self.cut(slot, 0);
-                0
-            }
-        };
-        self.slots.truncate(slot, left);
-        left
+impl Cells for LlamaContext<'_> {
+    type State = SeqState;
+
+    fn bytes(&self) -> usize {
+        self.state_seq_get_size_ext(LIVE, WHOLE)
     }
 
-    fn cut(&mut self, slot: usize, keep: usize) -> bool {
-        let cut = self
-            .context
-            .kv_cache_seq_rm(sequence(slot), Some(few(keep)), None);
-        cut.is_ok()
+    fn save(&self) -> Option<SeqState> {
+        match memory::allows(self.bytes()) {
+            true => self.state_seq_get(LIVE, WHOLE).ok(),
+            false => None,
+        }
+    }
+
+    fn restore(&mut self, state: &SeqState) -> bool {
+        self.state_seq_set(state, LIVE).is_ok()
+    }
+
+    fn reach_back(&self) -> bool {
+        self.kv_cache_seq_pos_min(LIVE) == 0
+    }
+
+    fn cut(&mut self, keep: usize) -> bool {
+        self.kv_cache_seq_rm(LIVE, Some(few(keep)), None).is_ok()
     }
 }
 
 fn few(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn sequence(slot: usize) -> i32 {
-    i32::try_from(slot).unwrap_or(i32::MAX)
 }

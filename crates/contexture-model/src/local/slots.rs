@@ -1,132 +1,157 @@
-//! Which conversation's keys and values the engine keeps, and where a request begins to be read.
+//! Which conversations the engine keeps, and where a request begins to be read.
 //!
-//! Pure bookkeeping: the engine does what a [`Plan`] says and reports what it did.
+//! One is live: it is in the engine's cells. Each token that is read or written passes over all cells
+//! in use, so the others rest outside of them, as states that the engine gave. To put a token to rest
+//! and bring it back takes a small part of the time that reading it takes, so whoever shares most with a
+//! prompt is taken, and nothing that was read is given up while there is room.
+//!
+//! Pure bookkeeping: what is done is done by [`Cells`].
+
+use std::collections::VecDeque;
 
 /// A token's number in the vocabulary.
 pub(super) type Id = i32;
 
-/// The sequences that the engine keeps, within so many cells.
+/// The engine's cells, which hold one conversation.
+pub(super) trait Cells {
+    /// What they held at some time.
+    type State;
+
+    /// What their state takes, in bytes; 0 where it cannot be had.
+    fn bytes(&self) -> usize;
+
+    /// What they hold; nothing where it cannot be had.
+    fn save(&self) -> Option<Self::State>;
+
+    /// Puts a state in the place of what they hold, if it can be done.
+    fn restore(&mut self, state: &Self::State) -> bool;
+
+    /// Whether they hold all from the first token on. The state of a model that looks back only so far
+    /// has no more than that: it can be read on, and not be cut.
+    fn reach_back(&self) -> bool;
+
+    /// Cuts them to so many tokens, if it can be done.
+    fn cut(&mut self, keep: usize) -> bool;
+}
+
+/// The live conversation and those at rest.
 #[derive(Debug)]
-pub(super) struct Slots {
-    slots: Vec<Slot>,
-    cells: usize,
-    clock: u64,
+pub(super) struct Slots<S> {
+    live: Vec<Id>,
+    /// With fewer tokens than this, the live one cannot be read on.
+    floor: usize,
+    /// The one that was used longest ago comes first.
+    resting: VecDeque<Resting<S>>,
+    /// The bytes that those at rest may take.
+    room: usize,
 }
 
-#[derive(Debug, Default, Clone)]
-struct Slot {
-    held: Vec<Id>,
-    used: u64,
+#[derive(Debug)]
+struct Resting<S> {
+    ids: Vec<Id>,
+    state: S,
+    bytes: usize,
 }
 
-/// Where a request is read, and what to do before.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Plan {
-    /// The sequence.
-    pub slot: usize,
-    /// How many of the prompt's tokens are there already.
-    pub keep: usize,
-    /// The sequence that they are copied from, where it is another one.
-    pub copy_from: Option<usize>,
-    /// Sequences that must go first, for want of room.
-    pub evict: Vec<usize>,
-}
-
-impl Slots {
-    /// `count` sequences that share `cells` cells.
-    pub fn new(count: usize, cells: usize) -> Self {
+impl<S> Slots<S> {
+    /// Empty cells, and so many bytes for what rests.
+    pub fn new(room: usize) -> Self {
         Self {
-            slots: vec![Slot::default(); count.max(1)],
-            cells,
-            clock: 0,
+            live: Vec::new(),
+            floor: 0,
+            resting: VecDeque::new(),
+            room,
         }
     }
 
-    /// What a sequence holds.
-    pub fn held(&self, slot: usize) -> &[Id] {
-        &self.slots[slot].held
+    /// What the cells hold.
+    pub fn live(&self) -> &[Id] {
+        &self.live
     }
 
-    /// Chooses a place for a prompt of which at most `reusable` tokens may be taken from the cache,
-    /// with room for `more` behind it. The bookkeeping is as if the plan were done.
+    /// Makes the cells hold as much of a prompt's beginning as anybody has, and nothing else. Gives how
+    /// many tokens that is.
     ///
-    /// A conversation that goes on goes on in its place. One that has changed, or another with the
-    /// same beginning, begins as a copy, which costs no cells: so going back finds what was there.
-    pub fn plan(&mut self, prompt: &[Id], reusable: usize, more: usize) -> Plan {
-        self.clock += 1;
-        let shared = |slot: &Slot| common(&slot.held, &prompt[..reusable.min(prompt.len())]);
-        let best = (0..self.slots.len())
-            .max_by_key(|&n| (shared(&self.slots[n]), self.slots[n].used))
-            .unwrap_or_default();
-        let keep = shared(&self.slots[best]);
-        let goes_on = keep == self.slots[best].held.len() && keep > 0;
-        let other = (0..self.slots.len())
-            .filter(|&n| n != best)
-            .min_by_key(|&n| (!self.slots[n].held.is_empty(), self.slots[n].used));
-        let slot = match other {
-            Some(other) if !goes_on && !self.slots[best].held.is_empty() => other,
-            _ => best,
+    /// A conversation that goes on goes on in the cells. One that has changed, or another one, leaves
+    /// what was there at rest: so going back finds it.
+    pub fn place(&mut self, cells: &mut impl Cells<State = S>, prompt: &[Id]) -> usize {
+        let here = common(&self.live, prompt);
+        let shared = self.resting.iter().map(|other| common(&other.ids, prompt));
+        let best = shared.enumerate().max_by_key(|(_, shared)| *shared);
+        let best = best.filter(|(_, shared)| *shared > here);
+        let back = best.and_then(|(n, shared)| Some((self.resting.remove(n)?, shared)));
+        let back_ids = back.as_ref().map(|(back, _)| &back.ids);
+        let mut others = self.resting.iter().map(|other| &other.ids).chain(back_ids);
+        let stays = prompt.starts_with(&self.live) || others.any(|ids| ids.starts_with(&self.live));
+        if !stays {
+            self.rest(cells, back.as_ref().map_or(0, |(back, _)| back.bytes));
+        }
+        match back {
+            Some((back, keep)) => self.bring_back(cells, back, keep),
+            None => self.cut(cells, here),
+        }
+    }
+
+    /// The live conversation was read on.
+    pub fn push(&mut self, ids: &[Id]) {
+        self.live.extend_from_slice(ids);
+    }
+
+    /// Cuts the live conversation to so many tokens, and gives how many are left: what cannot lose its
+    /// end is lost.
+    pub fn cut(&mut self, cells: &mut impl Cells<State = S>, keep: usize) -> usize {
+        let left = match keep >= self.floor && cells.cut(keep) {
+            true => keep,
+            false => {
+                cells.cut(0);
+                self.floor = 0;
+                0
+            }
         };
-        let copy_from = (slot != best && keep > 0).then_some(best);
-        let taken = prompt[..keep].to_vec();
-        let mut evict = Vec::new();
-        if slot != best && !self.slots[slot].held.is_empty() {
-            evict.push(slot);
+        self.live.truncate(left);
+        left
+    }
+
+    /// Puts a copy of the live conversation to rest beside `taken` bytes, if it can be done; the oldest
+    /// go for it.
+    fn rest(&mut self, cells: &impl Cells<State = S>, taken: usize) {
+        let bytes = cells.bytes();
+        let needed = bytes.saturating_add(taken);
+        if bytes == 0 || needed > self.room {
+            return;
         }
-        self.slots[slot] = Slot {
-            held: taken,
-            used: self.clock,
+        let live = &self.live;
+        self.resting.retain(|other| !live.starts_with(&other.ids));
+        let in_use = |all: &VecDeque<Resting<S>>| all.iter().map(|one| one.bytes).sum::<usize>();
+        while in_use(&self.resting) + needed > self.room {
+            self.resting.pop_front();
+        }
+        if let Some(state) = cells.save() {
+            let ids = self.live.clone();
+            self.resting.push_back(Resting { ids, state, bytes });
+        }
+    }
+
+    /// Puts a conversation into the cells, cut to so many tokens. It stays at rest as well if that is
+    /// not all of it.
+    fn bring_back(
+        &mut self,
+        cells: &mut impl Cells<State = S>,
+        back: Resting<S>,
+        keep: usize,
+    ) -> usize {
+        if !cells.restore(&back.state) {
+            return self.cut(cells, 0);
+        }
+        self.live.clone_from(&back.ids);
+        self.floor = match cells.reach_back() {
+            true => 0,
+            false => back.ids.len(),
         };
-        // The oldest go until there is room; what is copied keeps its cells when its source goes.
-        let needed = prompt.len() - keep + more;
-        while self.cells_in_use() + needed > self.cells {
-            let oldest = (0..self.slots.len())
-                .filter(|&n| n != slot && !self.slots[n].held.is_empty())
-                .min_by_key(|&n| self.slots[n].used);
-            let Some(oldest) = oldest else { break };
-            self.slots[oldest].held.clear();
-            evict.push(oldest);
+        if keep < back.ids.len() {
+            self.resting.push_back(back);
         }
-        Plan {
-            slot,
-            keep,
-            copy_from,
-            evict,
-        }
-    }
-
-    /// The sequence was read on.
-    pub fn push(&mut self, slot: usize, ids: &[Id]) {
-        self.slots[slot].held.extend_from_slice(ids);
-    }
-
-    /// The sequence was cut to so many tokens.
-    pub fn truncate(&mut self, slot: usize, len: usize) {
-        self.slots[slot].held.truncate(len);
-    }
-
-    /// The others that hold something, for an engine that found no room after all.
-    pub fn clear_others(&mut self, slot: usize) -> Vec<usize> {
-        let others: Vec<usize> = (0..self.slots.len())
-            .filter(|&n| n != slot && !self.slots[n].held.is_empty())
-            .collect();
-        for &n in &others {
-            self.slots[n].held.clear();
-        }
-        others
-    }
-
-    /// Equal beginnings are kept once: whoever came second began as a copy.
-    fn cells_in_use(&self) -> usize {
-        let mut held: Vec<&[Id]> = self.slots.iter().map(|slot| slot.held.as_slice()).collect();
-        held.sort_unstable();
-        let mut before: &[Id] = &[];
-        let mut sum = 0;
-        for ids in held {
-            sum += ids.len() - common(before, ids);
-            before = ids;
-        }
-        sum
+        self.cut(cells, keep)
     }
 }
 
@@ -137,116 +162,209 @@ pub(super) fn common(a: &[Id], b: &[Id]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
 
-    /// An engine that does what plans say, cell by cell: each holds a token, and knows by its past
-    /// what it was computed from.
-    #[derive(Default, Clone)]
+    /// An engine that knows of each token what was before it.
     struct Simulated {
-        sequences: Vec<Vec<(Id, u64)>>,
+        past: Vec<u64>,
+        /// Tokens at the beginning that are no longer there.
+        gone: usize,
+        /// How far it looks back.
+        window: usize,
+        /// Every so often, what is asked of it fails.
+        fails: Option<usize>,
+        asked: Cell<usize>,
+        room: usize,
+        at_rest: Rc<Cell<usize>>,
     }
 
-    fn past(before: u64, id: Id) -> u64 {
-        before
-            .wrapping_mul(31)
-            .wrapping_add(id.cast_unsigned().into())
-            ^ 0x9E37
+    struct State {
+        past: Vec<u64>,
+        bytes: usize,
+        at_rest: Rc<Cell<usize>>,
+    }
+
+    impl Drop for State {
+        fn drop(&mut self) {
+            self.at_rest.set(self.at_rest.get() - self.bytes);
+        }
+    }
+
+    fn past(ids: &[Id]) -> Vec<u64> {
+        let mut all = Vec::new();
+        for &id in ids {
+            let before: u64 = all.last().copied().unwrap_or(7);
+            let id: u64 = id.cast_unsigned().into();
+            all.push(before.wrapping_mul(31).wrapping_add(id) ^ 0x9E37);
+        }
+        all
     }
 
     impl Simulated {
-        fn follow(&mut self, plan: &Plan) {
-            if plan.evict.contains(&plan.slot) {
-                self.sequences[plan.slot].clear();
-            }
-            if let Some(from) = plan.copy_from {
-                assert!(
-                    self.sequences[plan.slot].is_empty(),
-                    "copied over something"
-                );
-                self.sequences[plan.slot] = self.sequences[from][..plan.keep].to_vec();
-            }
-            for &gone in plan.evict.iter().filter(|gone| **gone != plan.slot) {
-                self.sequences[gone].clear();
-            }
-            self.sequences[plan.slot].truncate(plan.keep);
-        }
-
-        fn read(&mut self, slot: usize, ids: &[Id]) {
-            for &id in ids {
-                let before = self.sequences[slot].last().map_or(7, |(_, past)| *past);
-                self.sequences[slot].push((id, past(before, id)));
+        fn new(room: usize) -> Self {
+            Self {
+                past: Vec::new(),
+                gone: 0,
+                window: usize::MAX,
+                fails: None,
+                asked: Cell::new(0),
+                room,
+                at_rest: Rc::default(),
             }
         }
 
-        /// Equal pasts are one cell.
-        fn cells(&self) -> usize {
-            let all: std::collections::HashSet<u64> = self
-                .sequences
-                .iter()
-                .flatten()
-                .map(|(_, past)| *past)
-                .collect();
-            all.len()
+        fn works(&self) -> bool {
+            self.asked.set(self.asked.get() + 1);
+            self.fails
+                .is_none_or(|often| !self.asked.get().is_multiple_of(often))
+        }
+
+        /// Reads the rest of a prompt, and says what is wrong with what is there.
+        fn read(&mut self, slots: &mut Slots<State>, prompt: &[Id], keep: usize) {
+            assert_eq!(slots.live(), &prompt[..keep], "its beginning and no more");
+            assert_eq!(self.past, past(&prompt[..keep]), "and so do the cells");
+            let needed = keep.saturating_sub(self.window);
+            assert!(keep == 0 || self.gone <= needed, "as far as it looks back");
+            self.past = past(prompt);
+            slots.push(&prompt[keep..]);
         }
     }
 
-    proptest! {
-        /// Whatever comes, the place that a prompt is read in holds exactly its beginning, what is
-        /// kept is the most that any place held, and the cells suffice.
-        #[test]
-        fn a_plan_never_keeps_what_the_prompt_does_not_begin_with(
-            prompts in vec((vec(0..3_i32, 1..24), 0..4_usize), 1..40),
-            slots in 1..4_usize,
-        ) {
-            let cells = 30;
-            let mut kept = Slots::new(slots, cells);
-            let mut engine = Simulated { sequences: vec![Vec::new(); slots] };
-            for (prompt, more) in prompts {
-                let reusable = prompt.len() - 1;
-                let held = |n: usize| kept.held(n).to_vec();
-                let most = (0..slots).map(|n| common(&held(n), &prompt[..reusable])).max();
-                let plan = kept.plan(&prompt, reusable, more);
-                prop_assert_eq!(Some(plan.keep), most);
-                engine.follow(&plan);
-                let begins: Vec<Id> = engine.sequences[plan.slot].iter().map(|(id, _)| *id).collect();
-                prop_assert_eq!(&begins[..], &prompt[..plan.keep]);
-                engine.read(plan.slot, &prompt[plan.keep..]);
-                kept.push(plan.slot, &prompt[plan.keep..]);
-                for n in 0..slots {
-                    let ids: Vec<Id> = engine.sequences[n].iter().map(|(id, _)| *id).collect();
-                    prop_assert_eq!(&ids[..], kept.held(n));
-                }
-                prop_assert!(engine.cells() + more <= cells);
+    impl Cells for Simulated {
+        type State = State;
+
+        fn bytes(&self) -> usize {
+            self.past.len() + 1
+        }
+
+        fn save(&self) -> Option<State> {
+            let bytes = self.bytes();
+            self.at_rest.set(self.at_rest.get() + bytes);
+            assert!(
+                self.at_rest.get() <= self.room,
+                "more than there is room for"
+            );
+            let state = State {
+                past: self.past.clone(),
+                bytes,
+                at_rest: Rc::clone(&self.at_rest),
+            };
+            self.works().then_some(state)
+        }
+
+        fn restore(&mut self, state: &State) -> bool {
+            self.past.clone_from(&state.past);
+            self.gone = self.past.len().saturating_sub(self.window);
+            self.works()
+        }
+
+        fn reach_back(&self) -> bool {
+            self.gone == 0
+        }
+
+        fn cut(&mut self, keep: usize) -> bool {
+            self.past.truncate(keep);
+            if keep == 0 {
+                self.gone = 0;
             }
+            keep == 0 || self.works()
+        }
+    }
+
+    fn prompts() -> impl Strategy<Value = Vec<Vec<Id>>> {
+        vec(vec(0..3_i32, 1..24), 1..40)
+    }
+
+    proptest! {
+        /// While there is room, whatever was read is found again, as far as a prompt begins like it.
+        #[test]
+        fn nothing_that_was_read_is_read_again(prompts in prompts()) {
+            let mut engine = Simulated::new(usize::MAX);
+            let mut slots = Slots::new(usize::MAX);
+            let mut read: Vec<Vec<Id>> = Vec::new();
+            for prompt in prompts {
+                let reusable = &prompt[..prompt.len() - 1];
+                let most = read.iter().map(|one| common(one, reusable)).max();
+                let keep = slots.place(&mut engine, reusable);
+                prop_assert_eq!(keep, most.unwrap_or_default());
+                engine.read(&mut slots, &prompt, keep);
+                read.push(prompt);
+            }
+        }
+
+        /// Whatever comes and whatever fails, the cells hold the beginning of the prompt, all of it that
+        /// is looked back to, and what rests takes no more than it may.
+        #[test]
+        fn the_cells_hold_what_the_prompt_begins_with(
+            prompts in prompts(),
+            room in 0..80_usize,
+            window in 1..30_usize,
+            fails in proptest::option::of(1..6_usize),
+        ) {
+            let mut engine = Simulated { window, fails, ..Simulated::new(room) };
+            let mut slots = Slots::new(room);
+            for prompt in prompts {
+                let keep = slots.place(&mut engine, &prompt[..prompt.len() - 1]);
+                engine.read(&mut slots, &prompt, keep);
+                prop_assert!(engine.at_rest.get() <= room);
+            }
+        }
+    }
+
+    /// Reads prompts one after the other; gives how many tokens of each were there.
+    #[track_caller]
+    fn check(room: usize, prompts: &[(&[Id], usize)]) {
+        let (mut engine, mut slots) = (Simulated::new(room), Slots::new(room));
+        for (n, (prompt, expected)) in prompts.iter().enumerate() {
+            let keep = slots.place(&mut engine, prompt);
+            assert_eq!(keep, *expected, "of prompt {n}, {prompt:?}");
+            engine.read(&mut slots, prompt, keep);
         }
     }
 
     #[test]
-    fn a_conversation_goes_on_in_its_place_and_another_does_not_disturb_it() {
-        let mut slots = Slots::new(3, 100);
-        let first = slots.plan(&[1, 2, 3], 2, 4);
-        slots.push(first.slot, &[1, 2, 3, 4]);
-        let other = slots.plan(&[1, 2, 9, 9], 3, 4);
-        assert_eq!((other.keep, other.copy_from), (2, Some(first.slot)));
-        slots.push(other.slot, &[9, 9]);
-        let on = slots.plan(&[1, 2, 3, 4, 5, 6], 5, 4);
-        assert_eq!((on.slot, on.keep, on.copy_from), (first.slot, 4, None));
+    fn a_conversation_goes_on_and_another_does_not_disturb_it() {
+        check(
+            100,
+            &[
+                (&[1, 2, 3, 4], 0),
+                (&[1, 2, 9, 9], 2),
+                (&[1, 2, 3, 4, 5, 6], 4),
+                (&[1, 2, 9, 9, 9], 4),
+            ],
+        );
     }
 
     #[test]
     fn the_oldest_goes_when_there_is_no_room() {
-        let mut slots = Slots::new(3, 10);
-        for id in 1..=3 {
-            let plan = slots.plan(&[id, id, id], 2, 0);
-            slots.push(plan.slot, &[id, id, id]);
-        }
-        let plan = slots.plan(&[3, 3, 3, 4, 5], 4, 2);
-        assert_eq!(plan.keep, 3);
-        let holds = |ids: [Id; 3]| (0..3).any(|n| slots.held(n) == ids);
-        assert!(!holds([1, 1, 1]), "the first was the oldest");
-        assert!(holds([2, 2, 2]) && holds([3, 3, 3]));
+        let (one, two, three) = ([1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]);
+        // Two of them can rest, and the small one.
+        check(
+            12,
+            &[
+                (&one, 0),
+                (&two, 0),
+                (&three, 0),
+                (&[4], 0),
+                (&two, 4),
+                (&three, 4),
+                (&one, 0),
+            ],
+        );
+    }
+
+    #[test]
+    fn two_take_turns_where_there_is_room_for_both() {
+        let (one, two) = ([1; 9], [2; 9]);
+        let turns: [(&[Id], usize); 4] = [(&one, 0), (&two, 0), (&one, 9), (&two, 9)];
+        check(20, &turns);
+        let turns: [(&[Id], usize); 4] = [(&one, 0), (&two, 0), (&one, 9), (&two, 0)];
+        check(19, &turns);
     }
 }

@@ -36,10 +36,20 @@ pub(super) struct Worker<'m> {
     window: usize,
 }
 
+/// A request that can be answered.
+struct Task {
+    began: Instant,
+    prompt: Vec<Id>,
+    /// How many of the prompt's tokens may be there already.
+    reusable: usize,
+    /// The longest that the answer may be.
+    most: usize,
+    constraint: Option<Constraint>,
+}
+
 /// An answer that is growing.
 struct Growing {
-    /// The sequence that it grows in, and how many of the prompt's tokens were there.
-    slot: usize,
+    /// How many of the prompt's tokens were there.
     cached: usize,
     prompt: Vec<Id>,
     began: Instant,
@@ -73,39 +83,71 @@ impl<'m> Worker<'m> {
         if self.reader.stopped() || !waits() {
             return;
         }
+        let done = |done| drop(news.send(News::Done(Box::new(done))));
+        // A request that cannot be answered leaves everything as it was.
+        let task = match self.accept(ask) {
+            Ok(task) => task,
+            Err(error) => return done(Err(error)),
+        };
         let mut tell = |delta| drop(news.send(News::Delta(delta)));
-        let mut slot = None;
-        let said = match self.answer(ask, &mut slot, &waits, &mut tell) {
+        let said = match self.answer(ask, task, &waits, &mut tell) {
             Ok(reply) => {
                 let message = reply.message.clone();
-                let _ = news.send(News::Done(Box::new(Ok(reply))));
+                done(Ok(reply));
                 Some(message)
             }
             Err(Broken::CalledOff) => None,
             Err(Broken::Failed(error)) => {
-                let _ = news.send(News::Done(Box::new(Err(error))));
+                done(Err(error));
                 None
             }
         };
-        if let Some(slot) = slot {
-            self.settle(slot, ask, said.as_ref());
+        self.settle(ask, said.as_ref());
+    }
+
+    fn accept(&mut self, ask: &Ask) -> Result<Task, ModelError> {
+        let constraint = match &ask.wanted {
+            Wanted::Json(schema) => Some(self.constraints()?.json(schema)?),
+            Wanted::Call(_) if !self.vocabulary.calls_natively() => {
+                Some(self.constraints()?.call(ask.callable())?)
+            }
+            _ => None,
+        };
+        let began = Instant::now();
+        let (prompt, reusable) = self
+            .vocabulary
+            .prompt_ids(&ask.messages, &ask.tools)
+            .map_err(|error| ModelError::Invalid {
+                what: error.to_string(),
+            })?;
+        if prompt.is_empty() || prompt.len() >= self.window {
+            let (has, reads) = (prompt.len(), self.window);
+            return Err(ModelError::Overflow {
+                what: format!("it has {has} tokens, and {reads} are read"),
+                limit: Some(reads as u64),
+            });
         }
+        let most = ask.max_tokens.unwrap_or(REPLY);
+        let most = most.min(self.window - prompt.len());
+        Ok(Task {
+            began,
+            prompt,
+            reusable,
+            most,
+            constraint,
+        })
     }
 
     fn answer(
         &mut self,
         ask: &Ask,
-        place: &mut Option<usize>,
+        mut task: Task,
         waits: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(Delta),
     ) -> Result<Reply, Broken> {
         let native = self.vocabulary.calls_natively();
-        let mut constraint = match &ask.wanted {
-            Wanted::Json(schema) => Some(self.constraints()?.json(schema)?),
-            Wanted::Call(_) if !native => Some(self.constraints()?.call(ask.callable())?),
-            _ => None,
-        };
-        let (mut growing, most) = self.begin(ask, place, waits)?;
+        let (most, mut constraint) = (task.most, task.constraint.take());
+        let mut growing = self.begin(ask, task, waits)?;
         if constraint.is_some() && matches!(ask.wanted, Wanted::Call(_)) {
             growing.said.push(CALL.0.as_bytes());
             self.open_call(&mut growing, waits)?;
@@ -166,58 +208,39 @@ impl<'m> Worker<'m> {
             {
                 tell(Delta::Text(text.to_owned()));
             }
-            self.reader.read(growing.slot, &[token.0], true, waits)?;
+            self.reader.read(&[token.0], true, waits)?;
         };
         Ok(self.reply(ask, growing, stop, tell))
     }
 
-    /// Reads the prompt, as far as it is not there yet. Gives how long the answer may be.
+    /// Reads the prompt, as far as it is not there yet.
     fn begin(
         &mut self,
         ask: &Ask,
-        place: &mut Option<usize>,
+        task: Task,
         waits: &dyn Fn() -> bool,
-    ) -> Result<(Growing, usize), Broken> {
-        let began = Instant::now();
-        let (prompt, plain) = self
-            .vocabulary
-            .prompt_ids(&ask.messages, &ask.tools)
-            .map_err(|error| ModelError::Invalid {
-                what: error.to_string(),
-            })?;
-        if prompt.is_empty() || prompt.len() >= self.window {
-            let (has, reads) = (prompt.len(), self.window);
-            return Err(Broken::Failed(ModelError::Overflow {
-                what: format!("it has {has} tokens, and {reads} are read"),
-                limit: Some(reads as u64),
-            }));
-        }
-        let most = ask.max_tokens.unwrap_or(REPLY);
-        let most = most.min(self.window - prompt.len());
-        let (slot, cached) = self.reader.place(&prompt, plain, most);
-        *place = Some(slot);
-        self.reader.read(slot, &prompt[cached..], true, waits)?;
+    ) -> Result<Growing, Broken> {
+        let cached = self.reader.place(&task.prompt, task.reusable);
+        self.reader.read(&task.prompt[cached..], true, waits)?;
         let words = ask.wanted == Wanted::Any && !self.vocabulary.calls_natively();
-        let growing = Growing {
-            slot,
+        Ok(Growing {
             cached,
-            prompt,
-            began,
-            reading: began.elapsed(),
+            prompt: task.prompt,
+            began: task.began,
+            reading: task.began.elapsed(),
             made: 0,
             said: Said::new(ask.stop.clone(), words.then_some(CALL.0)),
             call: None,
-        };
-        Ok((growing, most))
+        })
     }
 
-    /// A call begins at a clean edge: the sequence holds what was said, token by token as it would be
-    /// read again.
+    /// A call begins at a clean edge: the cells hold what was said, token by token as it would be read
+    /// again.
     fn open_call(&mut self, growing: &mut Growing, waits: &dyn Fn() -> bool) -> Result<(), Broken> {
         let mut want = growing.prompt.clone();
         want.extend(self.vocabulary.plain(growing.said.text()));
         growing.call = Some(Vec::new());
-        self.reader.hold(growing.slot, &want, true, waits)
+        self.reader.hold(&want, true, waits)
     }
 
     fn choose(
@@ -323,7 +346,7 @@ impl<'m> Worker<'m> {
 
     /// Leaves in the cache what the next request of this conversation begins with: the request, and
     /// the answer as it will be read again. Nobody waits for it.
-    fn settle(&mut self, slot: usize, ask: &Ask, said: Option<&Message>) {
+    fn settle(&mut self, ask: &Ask, said: Option<&Message>) {
         let all = ask.messages.iter().chain(said);
         let Ok(want) = self.vocabulary.ids(all, &ask.tools, false) else {
             return;
@@ -331,8 +354,8 @@ impl<'m> Worker<'m> {
         let want = &want[..want.len().min(self.window)];
         match said {
             // What cannot be read now is read with the next request.
-            Some(_) => drop(self.reader.hold(slot, want, false, &|| true)),
-            None => self.reader.trim(slot, want),
+            Some(_) => drop(self.reader.hold(want, false, &|| true)),
+            None => self.reader.trim(want),
         }
     }
 }

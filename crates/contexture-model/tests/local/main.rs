@@ -13,6 +13,7 @@ mod answers;
 mod calls;
 mod prefix;
 mod server;
+mod sliding;
 #[path = "../../../../tests/common/small_model.rs"]
 mod small_model;
 
@@ -26,7 +27,7 @@ use serde_json::{Value, json};
 /// One thread each: tests run beside one another.
 pub const OPTIONS: LocalOptions = LocalOptions {
     window: None,
-    cells: None,
+    resting: None,
     threads: Some(1),
 };
 
