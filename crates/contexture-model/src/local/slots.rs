@@ -1,8 +1,8 @@
 //! Which conversations the engine keeps, and where a request begins to be read.
 //!
 //! One is live: it is in the engine's cells. Each token that is read or written passes over all cells
-//! in use, so the others rest outside of them, as states that the engine gave. To put a token to rest
-//! and bring it back takes a small part of the time that reading it takes, so whoever shares most with a
+//! in use, so the others rest outside of them, as states that the engine gave. To bring a token back
+//! copies its keys and values, and to read it runs the whole network, so whoever shares most with a
 //! prompt is taken, and nothing that was read is given up while there is room.
 //!
 //! Pure bookkeeping: what is done is done by [`Cells`].
