@@ -9,6 +9,7 @@
 `child`           starts a process that ignores being told to end, and says its number
 `wait`            does nothing until it is called off
 `crash`           ends at once
+`## …`            a task behind what it is told: says what it did
 """
 import json
 import os
@@ -105,6 +106,8 @@ def prompt(session, blocks):
         stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", stubborn], start_new_session=True, stdin=subprocess.DEVNULL)
         say(session, str(child.pid))
+    elif word == "##":
+        say(session, "did: " + text.rsplit("\n\n", 1)[1])
     elif word == "crash":
         os._exit(3)
     elif word == "wait":

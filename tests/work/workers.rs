@@ -246,3 +246,53 @@ fn a_worker_finds_the_daemon_that_was_started_again() {
     let done = daemon.project.ctx(&dispatch).json();
     assert_eq!(done["result"], "HELLO");
 }
+
+/// Executors are agents of any make: the one of the resource's name, or the one that a worker hands on to.
+#[test]
+fn agents_over_acp_do_tasks() {
+    let daemon = Daemon::start();
+    let project = &daemon.project;
+    let does = |requires: &str| {
+        let dispatch = [
+            "task",
+            "dispatch",
+            "take notes",
+            "--requires",
+            requires,
+            "--wait",
+            "--json",
+        ];
+        project.ctx(&dispatch).json()
+    };
+    daemon.create("scribe", "repo", &[], &[]);
+    project
+        .ctx(&["pool", "add", "scribe", "--capability", "notes"])
+        .success();
+    let done = does("notes");
+    assert_eq!(
+        (done["result"].as_str(), done["executor"].as_str()),
+        (Some("did: take notes"), Some("scribe"))
+    );
+    assert_eq!(
+        daemon.show("scribe")["state"],
+        "running",
+        "it was started for the task"
+    );
+    daemon.create("other", "repo", &[], &[]);
+    let join = [
+        "worker",
+        "--json",
+        "--id",
+        "far",
+        "--capability",
+        "more",
+        "--agent",
+        "other",
+    ];
+    let _worker = Worker::start(&project.ctx(&join));
+    let done = does("more");
+    assert_eq!(
+        (done["result"].as_str(), done["executor"].as_str()),
+        (Some("did: take notes"), Some("far"))
+    );
+}

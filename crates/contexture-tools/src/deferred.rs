@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{Calling, Effect, Outcome, Tool, ToolSpec};
 
+/// The name of the tool that finds tools.
+pub(crate) const SEARCH: &str = "tool_search";
+
 /// How many tools one search finds at most.
 const MOST_FOUND: usize = 5;
 /// The most words of a query that are looked for.
@@ -195,7 +198,7 @@ impl Tool for ToolSearch {
 /// The search's own spec.
 fn search_spec() -> ToolSpec {
     ToolSpec {
-        name: "tool_search".to_owned(),
+        name: SEARCH.to_owned(),
         description: include_str!("../templates/tool_search.md")
             .trim()
             .to_owned(),

@@ -164,6 +164,10 @@ impl Toolset {
         if !verdict.is_allowed() {
             return Err(format!("{} is not allowed: {verdict}", spec.name));
         }
+        // Whoever holds many tools may look for them.
+        if !self.holds(&spec.name) && spec.name != crate::deferred::SEARCH {
+            return Err(format!("{} is not allowed: it was not granted", spec.name));
+        }
         let arguments = arguments(&call.arguments)?;
         // A schema that cannot be used allows every object: whoever offers the tool said so already.
         let checked = match Schema::compile(&spec.parameters) {
@@ -299,5 +303,26 @@ mod tests {
         let refused = strict.call(&free.offer(), &call).await;
         assert!(refused.failed);
         assert!(refused.summary.contains("deniedCategories"), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn what_was_not_granted_is_neither_offered_nor_called() {
+        let all = toolset(ToolPolicy::default());
+        let holding = |name: &str| {
+            toolset(ToolPolicy::default()).holding(Some(BTreeSet::from([name.to_owned()])))
+        };
+        assert_eq!(holding("look").offer().tools().len(), 1);
+        let other = holding("other");
+        assert_eq!(other.offer().left_out[0].why, "it was not granted");
+        let call = ToolCall::new("c", "look", "{}");
+        let refused = other.call(&all.offer(), &call).await;
+        assert!(
+            refused.failed && refused.summary.contains("not granted"),
+            "{refused:?}"
+        );
+        // By the name that it has at its server, too.
+        let names = BTreeSet::from(["read".to_owned()]);
+        let holds = toolset(ToolPolicy::default()).holding(Some(names));
+        assert!(holds.holds("fs:read") && !holds.holds("fs:write"));
     }
 }

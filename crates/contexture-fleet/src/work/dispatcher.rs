@@ -344,6 +344,7 @@ impl Dispatcher {
         let me = Arc::clone(self);
         blocking(move || {
             let mut loaded = lock(&me.board);
+            let before = loaded.tail.clone();
             let decided = me.options.log.change(&mut loaded, |board| {
                 let now = Now {
                     at: clock::now(),
@@ -355,7 +356,8 @@ impl Dispatcher {
             for event in &news {
                 me.tell(event, &loaded.board);
             }
-            if !news.is_empty() {
+            // Also where it was another dispatcher who changed it.
+            if loaded.tail != before {
                 me.changed.send_modify(|count| *count += 1);
             }
             Ok(then(&loaded.board, out))
