@@ -81,7 +81,15 @@ impl Board {
                 Some(lack) => Some(lack.clone()),
                 None => match self.chosen(task) {
                     Ok((executor, resources)) => {
-                        handed.push(self.hand(&id, executor, resources, locale, now)?);
+                        match self.hand(&id, executor, resources, locale, now) {
+                            Ok(out) => handed.push(out),
+                            // One that cannot be told to anybody must not hold up the others.
+                            Err(error @ TaskError::Invalid { .. }) => {
+                                self.release(&id, false, now)?;
+                                self.give_up(&id, &error.to_string(), now)?;
+                            }
+                            Err(error) => return Err(error),
+                        }
                         None
                     }
                     Err(lack) => Some(short.entry(wants).or_insert(lack).clone()),

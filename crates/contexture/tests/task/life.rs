@@ -276,3 +276,23 @@ fn what_is_higher_goes_first_and_then_what_came_first() {
     let wanted = [1, 4, 0, 2, 3].map(|n: usize| ids[n].clone());
     assert_eq!(order, wanted);
 }
+
+/// The longest description there can be, of signs that a template or a table could trip over.
+#[test]
+fn a_long_and_ugly_description_is_handed_out_like_any_other() {
+    let mut board = board(&[("a", &[])]);
+    for sign in ["|", "{{ env.KEY }}", "\n## ", "\u{1b}[2J", "`"] {
+        let long = sign.repeat(200_000 / sign.len());
+        let id = board
+            .create(new(json!({"description": long})), &at(0))
+            .unwrap();
+        let handed = dispatch(&mut board, 1).remove(0);
+        let told = claim(&mut board, &handed, 2);
+        assert!(told.contains(&format!("- ID: {id}")));
+        board
+            .finish(word(&handed), "", Spent::default(), &at(3))
+            .unwrap()
+            .unwrap();
+        assert_eq!(state(&board, &id), State::Done, "{}", sign.escape_debug());
+    }
+}
