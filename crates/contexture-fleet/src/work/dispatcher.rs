@@ -1,5 +1,5 @@
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use contexture::pool::{Locale, Name};
 use contexture::task::{Board, BoardEvent, Now, Recall, Spent, TaskError};
@@ -7,15 +7,16 @@ use contexture_agent::{Cancel, clock};
 use contexture_store::{BoardLog, LoadedBoard, StoreError};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
+use super::DISPATCHER;
 use super::hear::{Guests, Outcomes, Refused, Round, act};
 use super::message::WHO_IS_HERE;
 use super::offers::{Offers, Out};
 use super::presence::Seen;
 use super::seal::HubKey;
 use super::worker::{dispatcher, millis};
-use crate::hub::{Hub, Inbox, LocalHub, Presence, Watch};
+use crate::hub::{Doing, Hub, Inbox, LocalHub, Presence, Watch};
 use crate::methods::blocking;
 use crate::tokens::{TokenError, hex, random};
 use crate::{Bus, Event, RpcError, Why};
@@ -155,23 +156,37 @@ impl Dispatcher {
         }
     }
 
+    /// Of several dispatchers the one that came last hands out. The others stand by until it is silent.
     async fn work(self: &Arc<Self>) {
-        let (mut inbox, mut watch) = self.open().await;
-        // Who is here says so by itself, only later.
-        let _ = self.options.hub.broadcast(WHO_IS_HERE.to_owned()).await;
-        self.abandon().await;
+        let mut watch = self.watch().await;
+        loop {
+            let mut inbox = self.open().await;
+            // Who is here says so by itself, only later.
+            let _ = self.options.hub.broadcast(WHO_IS_HERE.to_owned()).await;
+            self.abandon().await;
+            self.lead(&mut inbox, &mut watch).await;
+            tracing::info!("another dispatcher hands out");
+            self.stand_by(&mut watch).await;
+        }
+    }
+
+    /// Hands out, until another does.
+    async fn lead(self: &Arc<Self>, inbox: &mut Inbox, watch: &mut Watch) {
+        let mut beat = interval(self.options.patience / 4);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut wait, mut due) = (FIRST_WAIT, Duration::ZERO);
         loop {
             let mut round = Round::default();
             tokio::select! {
                 delivery = inbox.next() => match delivery {
                     Some(delivery) => round.take(delivery, &self.options.key),
-                    None => (inbox, watch) = self.open().await,
+                    None => return,
                 },
                 word = watch.next() => match word {
                     Some(word) => self.presence(&mut round, word),
-                    None => (inbox, watch) = self.open().await,
+                    None => *watch = self.watch().await,
                 },
+                _ = beat.tick() => self.beat(),
                 () = self.wake.notified() => {}
                 () = sleep(due) => {}
             }
@@ -197,6 +212,49 @@ impl Dispatcher {
         }
     }
 
+    /// Waits until the one that hands out is silent while we could have heard it.
+    async fn stand_by(&self, watch: &mut Watch) {
+        let patience = self.options.patience;
+        let mut heard = Instant::now();
+        loop {
+            match timeout(TICK, watch.next()).await {
+                Ok(Some(word)) if self.is_a_dispatcher(&word) => heard = Instant::now(),
+                // Who works is known when it is our turn.
+                Ok(Some(word)) => self.presence(&mut Round::default(), word),
+                Ok(None) => *watch = self.watch().await,
+                Err(_) => {}
+            }
+            let there = self.options.hub.there_for();
+            if there.is_some_and(|there| there > patience) && heard.elapsed() > patience {
+                return;
+            }
+        }
+    }
+
+    /// Says that we hand out. It must not hold up what else there is to do.
+    fn beat(self: &Arc<Self>) {
+        let me = Arc::clone(self);
+        tokio::spawn(async move {
+            let seat = me.options.key.seat(&dispatcher(), true);
+            // One that is not heard is followed by another.
+            let _ = me
+                .options
+                .hub
+                .beat(&dispatcher(), seat.seal(me.process.clone()))
+                .await;
+        });
+    }
+
+    /// Whether another dispatcher says that it hands out.
+    fn is_a_dispatcher(&self, word: &Presence) -> bool {
+        let Presence::Here { module, card } = word else {
+            return false;
+        };
+        let said = self.options.key.open(card, DISPATCHER);
+        *module == dispatcher()
+            && said.is_some_and(|said| said.from == *module && said.text != self.process)
+    }
+
     /// Ends goals whose makers went with an earlier process. On a shared hub they may be another dispatcher's.
     async fn abandon(self: &Arc<Self>) {
         if self.options.shared {
@@ -220,22 +278,22 @@ impl Dispatcher {
         }
     }
 
-    /// Opens our side of the hub, however long that takes.
-    async fn open(&self) -> (Inbox, Watch) {
-        let hub = &self.options.hub;
-        let mut wait = FIRST_WAIT;
-        loop {
-            let error = match (hub.open(&dispatcher()).await, hub.watch().await) {
-                (Ok(inbox), Ok(watch)) => return (inbox, watch),
-                (Err(error), _) | (_, Err(error)) => error,
-            };
-            tracing::warn!(%error, "the hub is not there yet");
-            sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
-        }
+    /// Opens our inbox, however long that takes.
+    async fn open(&self) -> Inbox {
+        let us = dispatcher();
+        until(|| self.options.hub.open(&us)).await
+    }
+
+    /// Looks who is here, however long that takes.
+    async fn watch(&self) -> Watch {
+        until(|| self.options.hub.watch()).await
     }
 
     fn presence(&self, round: &mut Round, word: Presence) {
+        let (Presence::Here { module, .. } | Presence::Left { module }) = &word;
+        if *module == dispatcher() {
+            return;
+        }
         round.presence(word, &self.options.key, &mut lock(&self.seen));
     }
 
@@ -394,6 +452,19 @@ impl Dispatcher {
             }
         };
         self.bus.tell(event);
+    }
+}
+
+/// Does something at the hub until it works.
+async fn until<'a, T>(mut what: impl FnMut() -> Doing<'a, T>) -> T {
+    let mut wait = FIRST_WAIT;
+    loop {
+        match what().await {
+            Ok(done) => return done,
+            Err(error) => tracing::warn!(%error, "the hub is not there yet"),
+        }
+        sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
     }
 }
 

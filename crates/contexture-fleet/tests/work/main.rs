@@ -111,6 +111,11 @@ impl Scene {
         tokio::spawn(Arc::clone(&self.dispatcher).run(self.stop.clone()));
     }
 
+    /// The dispatcher is gone without a word.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
     /// The dispatcher is gone without a word, and another comes.
     pub async fn restart(&mut self) {
         self.stop.cancel();
@@ -222,6 +227,16 @@ fn dispatcher(
     shared: bool,
 ) -> Arc<Dispatcher> {
     let log = Arc::new(FileLog::new(folder.path(), FileOptions::default()));
+    dispatcher_over(log, hub, key, bus, shared)
+}
+
+pub fn dispatcher_over(
+    log: Arc<FileLog>,
+    hub: &Arc<dyn Hub>,
+    key: &HubKey,
+    bus: &Arc<Bus>,
+    shared: bool,
+) -> Arc<Dispatcher> {
     let options = WorkOptions {
         log: BoardLog::new(log, Key::new("main").unwrap()),
         hub: Arc::clone(hub),

@@ -1,6 +1,10 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::task::State;
+use contexture_agent::Cancel;
+use contexture_fleet::hub::Hub;
+use contexture_store::{FileLog, FileOptions};
 use tokio::time::sleep;
 
 use crate::{Scene, name, resource};
@@ -140,5 +144,40 @@ async fn nobody_takes_work_before_it_has_come() {
     scene.until(&id, State::Blocked).await;
     assert_eq!(scene.statuses().await["a"], "released");
     let _a = scene.worker("a", &["web_search"]);
+    scene.until(&id, State::Done).await;
+}
+
+/// Two dispatchers over one log, as on two machines over one database: the later hands out, the other stands by.
+// needs: nats
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_dispatchers_one_hands_out_and_the_other_goes_on_without_it() {
+    let Some(mut scene) = Scene::nats().await else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let log = Arc::new(FileLog::new(folder.path(), FileOptions::default()));
+    let server = scene.nats.as_ref().unwrap();
+    let other: Arc<dyn Hub> = Arc::new(crate::connect(server, &scene.key).await);
+    let of = |hub: &Arc<dyn Hub>| {
+        crate::dispatcher_over(Arc::clone(&log), hub, &scene.key, &scene.bus, true)
+    };
+    let (first, second) = (of(&scene.hub), of(&other));
+    let stops = [Cancel::default(), Cancel::default()];
+    scene.stop();
+    tokio::spawn(Arc::clone(&first).run(stops[0].clone()));
+    sleep(Duration::from_millis(300)).await;
+    tokio::spawn(Arc::clone(&second).run(stops[1].clone()));
+    let _a = scene.worker("a", &[]);
+    // Whoever is asked, it is done once.
+    for dispatcher in [&first, &second] {
+        scene.dispatcher = Arc::clone(dispatcher);
+        for _ in 0..5 {
+            let id = scene.create("x", &[]).await;
+            assert_eq!(scene.until(&id, State::Done).await.attempt(), 1);
+        }
+    }
+    stops[1].cancel();
+    scene.dispatcher = Arc::clone(&first);
+    let id = scene.create("x", &[]).await;
     scene.until(&id, State::Done).await;
 }
