@@ -1,9 +1,6 @@
 //! The built `ctx`, as a script sees it: output, exit code, and what it says when it refuses.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod common;
-
-use common::ctx;
+use crate::common::ctx;
 use serde_json::{Value, json};
 use sha2::Digest;
 

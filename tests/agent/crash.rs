@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::agent::scene::{Scene, says};
 use crate::model_server::{Answer, ModelServer, Piece};
-use crate::scene::{Scene, says};
 
 /// A model that has a line appended to a file with every step, without end.
 fn restless() -> ModelServer {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::scene::Scene;
+use crate::agent::scene::Scene;
 use crate::small_model::Llama;
 
 // needs: model

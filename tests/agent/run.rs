@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
+use crate::agent::scene::{Scene, calls, counterparts, filesystem, says};
 use crate::model_server::{Answer, ModelServer, Piece};
-use crate::scene::{Scene, calls, counterparts, filesystem, says};
 
 const SKILL: &str =
     "---\nname: greeting\ndescription: How this team greets.\n---\n\nGreet with the word AHOY.\n";

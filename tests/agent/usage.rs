@@ -1,7 +1,7 @@
 //! What is wrong is said, with the code that scripts rely on.
 
+use crate::agent::scene::{Scene, says};
 use crate::model_server::Answer;
-use crate::scene::{Scene, says};
 
 #[test]
 fn wrong_usage_names_the_remedy() {
@@ -79,7 +79,7 @@ fn the_answer_goes_to_standard_output_and_the_rest_does_not() {
 #[test]
 fn the_step_limit_is_a_failure_that_says_how_to_go_on() {
     let scene = Scene::new([
-        crate::scene::calls("a", "context_recall", serde_json::json!({})),
+        crate::agent::scene::calls("a", "context_recall", serde_json::json!({})),
         says("never"),
     ]);
     let (_, stderr) = scene.run("openai:m", &["go", "--max-steps", "1"]).ends(1);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::agent::{Scene, calls, says};
+use crate::attacks::agent::{Scene, calls, says};
 
 #[test]
 fn a_tool_that_was_allowed_says_nothing_of_another() {

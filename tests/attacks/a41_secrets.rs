@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::agent::{Scene, calls, says};
+use crate::attacks::agent::{Scene, calls, says};
 
 const KEY: &str = "hunter2-hunter2-hunter2";
 

@@ -1,7 +1,7 @@
 //! What begins with a slash.
 
+use crate::chat::terminal::{Terminal, says, tmux_missing};
 use crate::common::rule_of;
-use crate::terminal::{Terminal, says, tmux_missing};
 
 // needs: tmux
 #[test]

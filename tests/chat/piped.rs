@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::chat::terminal::says;
 use crate::common::{Ctx, Project};
 use crate::model_server::{Answer, ModelServer, Piece};
-use crate::terminal::says;
 
 fn chat(project: &Project, server: &ModelServer, more: &[&str]) -> Ctx {
     let mut args = vec!["chat", "--session", "talk", "--model", "openai:gpt-4o"];

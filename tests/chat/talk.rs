@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
+use crate::chat::terminal::{Terminal, says, tmux_missing};
 use crate::common::message;
 use crate::model_server::{Answer, Piece, event_count};
-use crate::terminal::{Terminal, says, tmux_missing};
 
 // needs: tmux
 #[test]

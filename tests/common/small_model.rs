@@ -10,9 +10,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The folder that `./test` installs the model in.
+fn installed() -> PathBuf {
+    let usual = root().join("target/model");
+    std::env::var_os("CONTEXTURE_TEST_MODEL").map_or(usual, PathBuf::from)
+}
+
 /// The model's file; none, with the reason, where it is not installed.
 pub fn weights() -> Option<PathBuf> {
-    let model = root().join("target/model");
+    let model = installed();
     if !model.join("stamp").is_file() {
         println!("skipped: the model is not installed; ./test does that");
         return None;
@@ -35,7 +41,7 @@ pub struct Llama {
 impl Llama {
     pub fn start() -> Option<Self> {
         weights()?;
-        let mut child = Command::new(root().join("target/model/bin/python"))
+        let mut child = Command::new(installed().join("bin/python"))
             .arg(root().join("tests/counterparts/serve_model.py"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,6 +1,6 @@
 //! What people read, and what they are told when it cannot begin.
 
-use crate::scene::Scene;
+use crate::demo::scene::Scene;
 
 // needs: model
 #[test]

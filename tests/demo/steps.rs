@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::Scene;
+use crate::demo::scene::Scene;
 
 const STEPS: [&str; 9] = [
     "build", "ask", "askAgain", "break", "hold", "compact", "undo", "verify", "done",

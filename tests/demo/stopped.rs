@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::scene::Scene;
+use crate::demo::scene::Scene;
 
 // needs: model
 #[test]

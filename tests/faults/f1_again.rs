@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Output;
 
-use crate::ctx;
+use crate::faults::ctx;
 
 fn feed(folder: &std::path::Path, text: &str) -> Output {
     let mut child = ctx::command(folder, &["sessions", "append", "s"])

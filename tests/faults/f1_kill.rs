@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use contexture_store::{FileLog, FileOptions, From, Key, Log, Stream};
 
-use crate::{Random, ctx};
+use crate::faults::{Random, ctx};
 
 /// In `./test`; the nightly form is `CONTEXTURE_KILLS=2000`.
 const KILLS: usize = 200;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use contexture_store::{Durability, Expected, FileLog, FileOptions, Log, Notice, Record};
 
-use crate::{ids, record, stream};
+use crate::faults::{ids, record, stream};
 
 #[test]
 fn a_log_cut_at_every_byte_opens_and_goes_on() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use contexture_store::{Expected, FileLog, FileOptions, Key, Log, Record, Stream};
 
-use crate::sim::{Fault, Left, SimDisk};
-use crate::{ids, record};
+use crate::faults::sim::{Fault, Left, SimDisk};
+use crate::faults::{ids, record};
 
 const LEFT: [Left; 4] = [Left::Nothing, Left::Half, Left::All, Left::Nuls];
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use contexture_store::{Expected, FileLog, FileOptions, Log, StoreError};
 
-use crate::sim::{Fault, SimDisk};
-use crate::{ctx, ids, record, stream};
+use crate::faults::sim::{Fault, SimDisk};
+use crate::faults::{ctx, ids, record, stream};
 
 /// One failing operation, then two, then all for a while: the append fails, nothing of it stays, and
 /// the same append works as soon as the disk does, without opening anything anew.

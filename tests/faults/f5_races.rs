@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use contexture_store::{Durability, Expected, FileLog, FileOptions, From, Log, Record, StoreError};
 
-use crate::sim::{Fault, SimDisk};
-use crate::{Random, ids, record, stream};
+use crate::faults::sim::{Fault, SimDisk};
+use crate::faults::{Random, ids, record, stream};
 
 fn quick() -> FileOptions {
     FileOptions {

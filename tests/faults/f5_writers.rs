@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use contexture_store::{FileLog, FileOptions};
 
-use crate::{ctx, ids, stream};
+use crate::faults::{ctx, ids, stream};
 
 #[test]
 fn two_and_eight_writers_are_ordered_or_refused() {

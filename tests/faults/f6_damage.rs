@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::ctx;
+use crate::faults::ctx;
 
 const SESSION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/session.jsonl");
 

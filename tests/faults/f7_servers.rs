@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::ctx::{command, run, stderr};
+use crate::faults::ctx::{command, run, stderr};
 
 /// Never answers, ignores the end of its input and every polite signal, and has one child in its own
 /// group and another in a session of its own.

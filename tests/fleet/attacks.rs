@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::scene::Daemon;
+use crate::fleet::scene::Daemon;
 
 /// Attack 1.
 #[test]

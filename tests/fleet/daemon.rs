@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::common::Project;
+use crate::fleet::scene::Daemon;
 use crate::model_server::{Answer, ModelServer, Seen};
-use crate::scene::Daemon;
 
 #[test]
 fn there_is_one_daemon_for_a_project() {

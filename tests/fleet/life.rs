@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::scene::{Daemon, processes, runs};
+use crate::fleet::scene::{Daemon, processes, runs};
 
 #[track_caller]
 fn gone(pid: i64) {

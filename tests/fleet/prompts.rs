@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::scene::Daemon;
+use crate::fleet::scene::Daemon;
 
 #[test]
 fn an_agent_is_told_who_it_is_and_what_it_says_is_in_the_log() {

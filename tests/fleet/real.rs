@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::common::{Project, ROOT};
+use crate::fleet::scene::{Daemon, processes};
 use crate::model_server::{self, ModelServer, Piece};
-use crate::scene::{Daemon, processes};
 
 /// An installed program of theirs, where there is one for this machine.
 fn program(path: &str) -> Option<PathBuf> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::Daemon;
+use crate::fleet::scene::Daemon;
 
 #[test]
 fn an_agent_shows_a_page_through_its_mcp_server_until_it_is_stopped() {

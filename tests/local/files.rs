@@ -1,4 +1,4 @@
-use crate::Machine;
+use crate::local::Machine;
 use crate::small_model::weights;
 
 // needs: model

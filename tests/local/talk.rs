@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::Machine;
+use crate::local::Machine;
 
 // needs: model
 #[test]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::common::{Ctx, Project};
-use crate::index_server::{Index, Page};
-use crate::scene::{model, sha256};
+use crate::model::index_server::{Index, Page};
+use crate::model::scene::{model, sha256};
 
 struct Machine {
     project: Project,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use contexture_model::weights::{Taken, WeightsError};
 
-use crate::scene::Scene;
+use crate::model::scene::Scene;
 
 struct Mounted(PathBuf);
 

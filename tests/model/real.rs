@@ -46,7 +46,7 @@ fn the_real_model_is_pulled_through_the_machines_own_index() {
     assert_eq!(listed["available"], serde_json::json!([]));
     let path = model["path"].as_str().unwrap();
     let bytes = std::fs::read(path).unwrap();
-    assert_eq!(crate::scene::sha256(&bytes), KNOWN[0].sha256);
+    assert_eq!(crate::model::scene::sha256(&bytes), KNOWN[0].sha256);
     let again = ctx(&["model", "pull", "smollm2"]).success();
     assert!(again.starts_with("already here: smollm2"), "{again}");
     println!("{}", model["source"]);

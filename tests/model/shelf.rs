@@ -9,7 +9,7 @@ use contexture_model::weights::{Progress, Shelf, Taken, Weights, WeightsError};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::scene::{model, sha256};
+use crate::model::scene::{model, sha256};
 
 struct Place {
     folder: TempDir,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::common::Project;
-use crate::index_server::{Index, IndexServer, Page, Serve};
+use crate::model::index_server::{Index, IndexServer, Page, Serve};
 
 /// How long anything may take before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);

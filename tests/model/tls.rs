@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::scene::{Scene, alone};
+use crate::model::scene::{Scene, alone};
 
 /// A certificate of its own for this machine, in two files.
 fn certificate(folder: &Path) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::common::Project;
-use crate::project;
+use crate::pool::project;
 
 #[test]
 fn a_list_for_people() {

@@ -1,15 +1,11 @@
 //! The same commands with the log in PostgreSQL.
 
-#[path = "../../crates/contexture-store/tests/common/postgres.rs"]
-#[allow(dead_code, reason = "the store's own tests use the rest")]
-mod server;
-
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use self::server::{PASSWORD, Server};
 use crate::common::{Ctx, Project, SESSION, id, message};
+use crate::postgres_server::{PASSWORD, Server};
 
 /// No part of the password, as it is or as a URL has it.
 #[track_caller]

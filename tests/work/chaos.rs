@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::common::Project;
 use crate::nats_server::NatsServer;
-use crate::postgres::Server;
-use crate::scene::Daemon;
-use crate::{Worker, workers};
+use crate::postgres_server::Server;
+use crate::work::scene::Daemon;
+use crate::work::{Worker, workers};
 
 const TASKS: usize = 1_000;
 const WORKERS: usize = 6;

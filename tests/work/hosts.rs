@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::common::Project;
 use crate::nats_server::NatsServer;
-use crate::scene::Daemon;
-use crate::{SOON, Worker, status, until, workers};
+use crate::work::scene::Daemon;
+use crate::work::{SOON, Worker, status, until, workers};
 
 /// Another host: a network of its own, and a cable to this one. Both go with the test.
 struct Host {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::common::Project;
 use crate::model_server::ModelServer;
 use crate::nats_server::NatsServer;
-use crate::scene::Daemon;
-use crate::{ENV, Worker, asks, model, until, with};
+use crate::work::scene::Daemon;
+use crate::work::{ENV, Worker, asks, model, until, with};
 
 const GOAL: &str = "research DeepSeek";
 
@@ -136,8 +136,8 @@ fn workers_over_nats_one_killed_on_the_way() {
     let _research = worker(&["--id", "research", "--capability", "web_search:2"]);
     let _writer = worker(&["--id", "writer", "--capability", "file_ops"]);
     for id in ["stuck", "research", "writer"] {
-        until(id, crate::SOON, || {
-            crate::status(project, id).filter(|status| status == "available")
+        until(id, crate::work::SOON, || {
+            crate::work::status(project, id).filter(|status| status == "available")
         });
     }
     let ctx = with(project.ctx(&["orchestrate", GOAL, "--json"]));

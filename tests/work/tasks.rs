@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use crate::common::Project;
-use crate::{ENV, SOON, asks, model, until, with};
+use crate::work::{ENV, SOON, asks, model, until, with};
 
 #[test]
 fn a_task_waits_in_the_log_for_somebody_who_hands_it_out() {
@@ -83,7 +83,7 @@ fn done_here_and_now_without_a_daemon() {
     );
     project.ctx(&["replay", "task-1.1", "--verify"]).success();
     assert_eq!(
-        crate::status(&project, "a").unwrap(),
+        crate::work::status(&project, "a").unwrap(),
         "available",
         "for whoever hands out next"
     );
@@ -156,7 +156,7 @@ fn wrong_words_are_named() {
 #[test]
 fn a_shortage_is_said_and_ends_when_somebody_comes() {
     let model = model();
-    let daemon = crate::scene::Daemon::with(asks(Project::new(), &model), &ENV);
+    let daemon = crate::work::scene::Daemon::with(asks(Project::new(), &model), &ENV);
     let project = &daemon.project;
     project
         .ctx(&["task", "dispatch", "write it", "--requires", "file_ops"])
@@ -181,5 +181,5 @@ fn a_shortage_is_said_and_ends_when_somebody_comes() {
         .ctx(&["task", "show", "task-1", "--wait", "--json"])
         .json();
     assert_eq!(done["result"], "did: write it");
-    assert_eq!(crate::status(project, "b").unwrap(), "available");
+    assert_eq!(crate::work::status(project, "b").unwrap(), "available");
 }

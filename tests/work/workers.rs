@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::common::Project;
 use crate::nats_server::NatsServer;
-use crate::scene::Daemon;
-use crate::{SOON, Worker, status, until};
+use crate::work::scene::Daemon;
+use crate::work::{SOON, Worker, status, until};
 
 /// Without NATS workers join the daemon.
 #[test]

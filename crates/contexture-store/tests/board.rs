@@ -1,5 +1,4 @@
 //! A pool and its tasks in a log: what happened to them is all that is kept.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::path::Path;
 use std::sync::Arc;

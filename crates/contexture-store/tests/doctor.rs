@@ -1,5 +1,4 @@
 //! The doctor takes out what it can judge, and nothing else.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

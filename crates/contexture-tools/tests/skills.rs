@@ -1,5 +1,4 @@
 //! Which folders are skills, and which are refused (attack 38).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

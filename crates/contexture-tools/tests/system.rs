@@ -1,5 +1,4 @@
 //! The system side: which files, in which order, how much of them, and when not at all.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
 //! The chat form: what OpenAI refuses does not go out, whatever came in.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use contexture::{Message, Session, Settings, Turn};
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
 //! What the log says last counts, and only that.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use contexture::build::BuildInput;
 use contexture::{Session, Settings, Turn};

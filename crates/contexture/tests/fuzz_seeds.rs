@@ -1,5 +1,4 @@
 //! The fuzz targets over their seeds: among them every input that once broke a promise.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;

@@ -1,5 +1,4 @@
 //! What a session begins with (spec 000), and that every item is accounted for.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use contexture::inject::{
     AgentInstanceMeta, Archetype, Audience, CanvasProvider, ContextProvider, CoreProvider,

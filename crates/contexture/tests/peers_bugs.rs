@@ -1,19 +1,9 @@
 //! Failures that users of other systems reported, each with its reference: a session like theirs,
 //! and what Contexture makes of it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout
-)]
 
-#[path = "anthropic/check.rs"]
-mod anthropic;
-mod common;
-#[path = "responses/check.rs"]
-mod responses;
-
-use common::scenario::{Scenario, tool};
+use crate::anthropic::check as anthropic;
+use crate::common::scenario::{Scenario, tool};
+use crate::responses::check as responses;
 use contexture::build::{Rule, Wire};
 use contexture::prompt::Section;
 use contexture::{Message, Role, ToolCall};
@@ -28,7 +18,7 @@ fn long(start: &str, tokens: usize) -> String {
 #[track_caller]
 fn check(s: &Scenario) -> Vec<Value> {
     let messages = s.body()["messages"].as_array().unwrap();
-    common::check_pairs("peers", messages);
+    crate::common::check_pairs("peers", messages);
     messages.clone()
 }
 
@@ -307,8 +297,8 @@ fn tool_specs_count() {
             .assistant(&long("Answer", 80))
     });
     let s = s.user("Last").build();
-    assert!(common::count_body(s.body()) <= 1_000);
-    assert_eq!(common::count_body(s.body()), s.receipt().budget.used);
+    assert!(crate::common::count_body(s.body()) <= 1_000);
+    assert_eq!(crate::common::count_body(s.body()), s.receipt().budget.used);
     assert!(s.receipt().tools[0].tokens > 400);
     // Without them it would have fitted without any compaction.
     assert!(s.receipt().excluded.iter().any(|x| x.rule != Rule::Kept));

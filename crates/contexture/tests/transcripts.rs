@@ -2,16 +2,8 @@
 //!
 //! The transcripts lie beside the repository, in `../shared/data`; without them these tests say
 //! that they were skipped.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout
-)]
 
-mod common;
-
-use common::{Case, check, sessions};
+use crate::common::{Case, check, sessions};
 use contexture::build::{BuildInput, Extract};
 use contexture::replay::replay;
 use contexture::{ContextConfig, ContextError, Message, Session, Settings, Turn};
@@ -98,7 +90,7 @@ fn a_long_session_keeps_its_prefix() {
                 ..case
             };
             check(prefix, 32_000, built.body());
-            common::check_tail(prefix, &messages);
+            crate::common::check_tail(prefix, &messages);
             at += 1;
             let same = messages
                 .iter()
@@ -106,7 +98,7 @@ fn a_long_session_keeps_its_prefix() {
                 .take_while(|(a, b)| a == b)
                 .count();
             let price =
-                |m: &[serde_json::Value]| m.iter().map(common::count_message).sum::<usize>();
+                |m: &[serde_json::Value]| m.iter().map(crate::common::count_message).sum::<usize>();
             let independent = if last.is_empty() {
                 0
             } else {

@@ -8,8 +8,8 @@ use contexture_agent::{AgentError, Ended, Event};
 use contexture_model::ModelError;
 use serde_json::json;
 
-use crate::harness::{Bench, MODELS, Setup};
 use crate::model_server::{Answer, Piece, event_count};
+use crate::run::harness::{Bench, MODELS, Setup};
 
 fn says(text: &'static str) -> Answer {
     Answer::Says(vec![Piece::Text(text)])

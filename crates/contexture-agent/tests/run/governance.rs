@@ -5,8 +5,8 @@ use contexture::{EntryId, Payload};
 use contexture_agent::Event;
 use serde_json::json;
 
-use crate::harness::{Bench, MODELS, Setup, Summaries};
 use crate::model_server::{Answer, ModelServer, Piece, Seen};
+use crate::run::harness::{Bench, MODELS, Setup, Summaries};
 
 const RULES: [&str; 10] = [
     "Never touch the production database db-prod-7.",

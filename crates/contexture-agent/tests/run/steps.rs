@@ -6,8 +6,8 @@ use contexture_agent::{Ended, Event, History};
 use contexture_tools::approval::Standing;
 use serde_json::{Map, json};
 
-use crate::harness::{MODELS, Setup};
 use crate::model_server::{Answer, Piece};
+use crate::run::harness::{MODELS, Setup};
 
 fn says(text: &'static str) -> Answer {
     Answer::Says(vec![Piece::Text(text)])

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::python::Python;
+use crate::sdk::python::Python;
 
 fn chat() -> Value {
     json!({

@@ -7,8 +7,8 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-use crate::history::{How, Story, how, op, story};
-use crate::python::Python;
+use crate::sdk::history::{How, Story, how, op, story};
+use crate::sdk::python::Python;
 
 pub const WIRES: [(&str, Wire); 3] = [
     ("openai", Wire::OpenAi),

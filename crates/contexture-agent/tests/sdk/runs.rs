@@ -7,10 +7,10 @@ use contexture::{Message, Payload, ToolCall};
 use contexture_agent::Ended;
 use serde_json::{Value, json};
 
-use crate::harness::{Bench, MODELS, Setup, Summaries};
-use crate::histories::WIRES;
 use crate::model_server::{Answer, ModelServer, Piece};
-use crate::python::Python;
+use crate::sdk::harness::{Bench, MODELS, Setup, Summaries};
+use crate::sdk::histories::WIRES;
+use crate::sdk::python::Python;
 
 type Told = fn(&'static str) -> Bench;
 

@@ -6,10 +6,10 @@ use contexture::{Content, Part};
 use contexture_model::{Client, Endpoint, Model, Patience, Reply, Stop};
 use serde_json::{Value, json};
 
-use crate::harness::MODELS;
-use crate::histories::WIRES;
 use crate::model_server::{Answer, ModelServer, Piece};
-use crate::python::Python;
+use crate::sdk::harness::MODELS;
+use crate::sdk::histories::WIRES;
+use crate::sdk::python::Python;
 
 fn answers() -> Vec<Vec<Piece>> {
     let call = |id, tool, arguments| Piece::Call(id, tool, arguments);

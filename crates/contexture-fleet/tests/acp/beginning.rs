@@ -9,7 +9,7 @@ use contexture_fleet::acp::{AcpError, Begin, Connection, Host, Policy};
 use contexture_fleet::backends::{Wanted, plan};
 use serde_json::{Map, json};
 
-use crate::common::*;
+use crate::acp::common::*;
 
 async fn refusal(scene: Scene) -> AcpError {
     match scene.launch().await {

@@ -3,7 +3,7 @@
 use contexture_fleet::acp::{AcpError, Answer};
 use serde_json::json;
 
-use crate::common::*;
+use crate::acp::common::*;
 
 async fn error(way: &str) -> String {
     let error = Scene::new(way).once("x").await.unwrap_err();

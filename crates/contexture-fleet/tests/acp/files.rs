@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::common::*;
+use crate::acp::common::*;
 
 /// What the agent is answered, in order.
 async fn ask(scene: &Scene, asks: Value) -> Vec<Value> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use contexture_fleet::acp::Answer;
 use serde_json::{Value, json};
 
-use crate::common::*;
+use crate::acp::common::*;
 
 fn selected(id: &str) -> Value {
     json!({"outcome": {"outcome": "selected", "optionId": id}})

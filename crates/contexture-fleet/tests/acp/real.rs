@@ -10,9 +10,9 @@ use contexture_fleet::acp::{Answer, Connection};
 use contexture_fleet::backends::{Plan, Wanted, plan};
 use serde_json::{Value, json};
 
-use crate::common::*;
+use crate::acp::common::*;
+use crate::acp::transcript::shape;
 use crate::model_server::{self, ModelServer, Piece, Seen};
-use crate::transcript::shape;
 
 /// Agents take long to begin on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);

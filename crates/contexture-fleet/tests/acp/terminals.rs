@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::*;
+use crate::acp::common::*;
 
 /// What the agent is told of each command: how it ended, its output, and that it is gone.
 async fn run(scene: &Scene, commands: Value) -> Vec<Value> {

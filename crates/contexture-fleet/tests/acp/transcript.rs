@@ -5,7 +5,7 @@ use contexture_fleet::acp::record::Transcript;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::common::*;
+use crate::acp::common::*;
 
 /// One line an item, as a reader would tell it.
 pub fn shape(payloads: &[Payload]) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use contexture_fleet::acp::{AcpError, Begin};
 use serde_json::json;
 
-use crate::common::*;
+use crate::acp::common::*;
 
 #[tokio::test]
 async fn a_turn_is_told_in_order_and_before_its_end() {

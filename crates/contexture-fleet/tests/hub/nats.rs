@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use contexture_fleet::hub::{Hub, HubError, NatsHub};
 
-use crate::home::{Home, name, options, silent, taken};
+use crate::hub::home::{Home, name, options, silent, taken};
 use crate::nats_server::NatsServer;
 
 const PASSWORD: &str = "s3cret/p@ss";
@@ -212,8 +212,8 @@ async fn what_no_hub_wrote_does_no_harm() {
     assert_eq!(taken(&mut inbox).await, "no id \u{fffd}");
     hub.beat(&name("a"), "card".into()).await.unwrap();
     assert_eq!(
-        crate::home::word(&mut watch).await,
-        crate::home::here("a", "card")
+        crate::hub::home::word(&mut watch).await,
+        crate::hub::home::here("a", "card")
     );
     silent(&mut inbox).await;
 }
@@ -244,7 +244,7 @@ async fn what_is_in_hand_is_not_sent_over_the_wire_again() {
     let hub = NatsHub::connect(options(&server.url(), "0")).await.unwrap();
     let mut inbox = hub.open(&name("a")).await.unwrap();
     hub.send(&name("a"), "1", "1".into()).await.unwrap();
-    let work = crate::home::sent(&mut inbox).await;
+    let work = crate::hub::home::sent(&mut inbox).await;
     // Longer than a reader may be silent.
     tokio::time::sleep(Duration::from_secs(5)).await;
     let stranger = async_nats::connect(server.url()).await.unwrap();
@@ -269,7 +269,7 @@ async fn what_is_in_hand_is_not_sent_over_the_wire_again() {
     drop(inbox);
     let start = Instant::now();
     while ask("CONSUMER.LIST.CTX_0").await["total"] != 0 {
-        assert!(start.elapsed() < crate::home::SOON);
+        assert!(start.elapsed() < crate::hub::home::SOON);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let info = ask("STREAM.INFO.CTX_0").await;

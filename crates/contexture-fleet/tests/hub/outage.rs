@@ -8,7 +8,7 @@ use contexture_fleet::hub::{Delivery, Hub, HubError};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::home::{Home, SOON, asked, here, left, name, taken, told, word};
+use crate::hub::home::{Home, SOON, asked, here, left, name, taken, told, word};
 use crate::nats_server::NatsServer;
 
 /// Says it until the hub has it, as whoever may not lose it does.
@@ -208,7 +208,7 @@ async fn who_is_taken_over_during_an_outage_learns_it_afterwards() {
     let opening = tokio::spawn(async move { other.open(&name("a")).await });
     server.restart();
     let mut second = opening.await.unwrap().unwrap();
-    crate::home::ended(&mut first).await;
+    crate::hub::home::ended(&mut first).await;
     assert_eq!(taken(&mut second).await, "1");
 }
 

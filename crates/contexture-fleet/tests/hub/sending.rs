@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use contexture_fleet::hub::HubError;
 use tokio::time::timeout;
 
-use crate::home::{A_WHILE, Home, ended, name, sent, silent, taken};
+use crate::hub::home::{A_WHILE, Home, ended, name, sent, silent, taken};
 
 pub async fn to_one(home: Home) {
     let (hub, other) = (home.hub().await, home.hub().await);

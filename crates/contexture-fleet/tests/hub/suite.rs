@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use contexture_fleet::hub::{HubError, MOST_BYTES};
 use tokio::time::timeout;
 
-use crate::home::{A_WHILE, Home, SOON, asked, here, left, name, next, silent, taken, told, word};
-use crate::sending;
+use crate::hub::home::{
+    A_WHILE, Home, SOON, asked, here, left, name, next, silent, taken, told, word,
+};
+use crate::hub::sending;
 
 macro_rules! promises {
     ($home:expr, $($words:literal: $promise:path),+ $(,)?) => {

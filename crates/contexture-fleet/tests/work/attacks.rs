@@ -9,7 +9,7 @@ use contexture_fleet::work::seal::HubKey;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::{Scene, name, resource};
+use crate::work::{Scene, name, resource};
 
 /// A result, as a worker reports it.
 fn report(task: &str, attempt: u32, instance: &str) -> String {

@@ -7,7 +7,7 @@ use contexture_fleet::hub::Hub;
 use contexture_store::{FileLog, FileOptions};
 use tokio::time::sleep;
 
-use crate::{Scene, name, resource};
+use crate::work::{Scene, name, resource};
 
 both!(
     a_task_is_done,
@@ -99,7 +99,7 @@ async fn a_dispatcher_that_comes_back_goes_on(mut scene: Scene) {
     let queued = scene.create("later", &[]).await;
     scene.restart().await;
     // Its worker is still at it, and says so.
-    sleep(crate::PATIENCE * 2).await;
+    sleep(crate::work::PATIENCE * 2).await;
     let task = scene.task(&id).await;
     assert_eq!((task.state(), task.attempt()), (State::Running, 1));
     let cancel = scene
@@ -157,9 +157,9 @@ async fn of_two_dispatchers_one_hands_out_and_the_other_goes_on_without_it() {
     let folder = tempfile::tempdir().unwrap();
     let log = Arc::new(FileLog::new(folder.path(), FileOptions::default()));
     let server = scene.nats.as_ref().unwrap();
-    let other: Arc<dyn Hub> = Arc::new(crate::connect(server, &scene.key).await);
+    let other: Arc<dyn Hub> = Arc::new(crate::work::connect(server, &scene.key).await);
     let of = |hub: &Arc<dyn Hub>| {
-        crate::dispatcher_over(Arc::clone(&log), hub, &scene.key, &scene.bus, true)
+        crate::work::dispatcher_over(Arc::clone(&log), hub, &scene.key, &scene.bus, true)
     };
     let (first, second) = (of(&scene.hub), of(&other));
     let stops = [Cancel::default(), Cancel::default()];

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use contexture_model::{Client, Delta, Endpoint, Model, ModelError, Patience, Secret};
 use serde_json::json;
 
+use crate::client::{KEY, MODELS, call, call_with, patience};
 use crate::model_server::{Answer, ModelServer, Piece, event_count};
-use crate::{KEY, MODELS, call, call_with, patience};
 
 fn pieces() -> Vec<Piece> {
     vec![

@@ -2,8 +2,8 @@ use contexture::{Content, Part, ToolCall};
 use contexture_model::{Delta, Stop};
 use serde_json::json;
 
+use crate::client::{KEY, MODELS, call};
 use crate::model_server::{Answer, ModelServer, Piece};
-use crate::{KEY, MODELS, call};
 
 const BODY: &str = r#"{"model":"m","messages":[ {"role":"user","content":"ü"} ]}"#;
 

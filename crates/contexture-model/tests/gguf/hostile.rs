@@ -5,8 +5,8 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use contexture_model::gguf::{Fault, Header};
 use proptest::prelude::*;
 
-use crate::read;
-use crate::writer::{Gguf, Value, claim, text};
+use crate::gguf::read;
+use crate::gguf::writer::{Gguf, Value, claim, text};
 
 /// Files that have something of everything.
 fn files() -> Vec<Gguf> {

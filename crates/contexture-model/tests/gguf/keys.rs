@@ -1,7 +1,7 @@
 //! Beginnings and keys that are refused.
 
-use crate::writer::{Gguf, Value, claim, text, tokens};
-use crate::{read, refused, refused_bytes};
+use crate::gguf::writer::{Gguf, Value, claim, text, tokens};
+use crate::gguf::{read, refused, refused_bytes};
 
 #[test]
 fn only_gguf_of_versions_2_and_3_is_read() {

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use contexture_model::gguf::{Fault, Header, ValueKind, ValueType};
 
-use crate::writer::{Gguf, TOKENS, Value, text};
-use crate::{read, refused};
+use crate::gguf::writer::{Gguf, TOKENS, Value, text};
+use crate::gguf::{read, refused};
 
 #[test]
 fn a_small_model_is_read_with_its_values() {

@@ -1,7 +1,7 @@
 //! Numbers that do not fit together.
 
-use crate::writer::{Gguf, Value, text};
-use crate::{read, refused};
+use crate::gguf::writer::{Gguf, Value, text};
+use crate::gguf::{read, refused};
 
 /// A small model with another number.
 fn llama(key: &str, n: u32) -> Gguf {

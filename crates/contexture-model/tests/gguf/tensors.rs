@@ -1,7 +1,7 @@
 //! Tensors that are refused.
 
-use crate::writer::{F16, F32, Gguf, Q4_0, Tensor, Value};
-use crate::{read, refused};
+use crate::gguf::writer::{F16, F32, Gguf, Q4_0, Tensor, Value};
+use crate::gguf::{read, refused};
 
 fn first(change: impl FnOnce(&mut Tensor)) -> Gguf {
     Gguf::llama().first(change)
@@ -140,7 +140,7 @@ fn tensors_lie_one_behind_the_other() {
         // So long that the header ends eight bytes before a multiple of 32.
         let odd = (0..32).map(|n| {
             file.clone()
-                .with("general.padding", crate::writer::text(&"x".repeat(n)))
+                .with("general.padding", crate::gguf::writer::text(&"x".repeat(n)))
         });
         let mut odd = odd.filter(|file| file.header().len().next_multiple_of(8) % 32 == 24);
         odd.next().unwrap()

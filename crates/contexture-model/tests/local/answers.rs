@@ -8,8 +8,8 @@ use contexture_model::local::{LocalError, LocalModel, LocalOptions, Vocabulary};
 use contexture_model::{Delta, Model, ModelError, Stop};
 use serde_json::json;
 
+use crate::local::{OPTIONS, ask, body, open, runtime};
 use crate::small_model::weights;
-use crate::{OPTIONS, ask, body, open, runtime};
 
 // needs: model
 #[test]
@@ -90,7 +90,7 @@ fn whoever_goes_away_calls_it_off() {
     next.unwrap();
     println!("the next answer came after {:?}", began.elapsed());
     let (late, _) = ask(&model, &long);
-    let cached = crate::read(&late.unwrap()).1;
+    let cached = crate::local::read(&late.unwrap()).1;
     assert!(
         cached > 0 && cached < 1_900,
         "{cached}: what was read before it was called off"

@@ -3,7 +3,7 @@
 use contexture_model::Stop;
 use serde_json::{Value, json};
 
-use crate::{ask, body, open};
+use crate::local::{ask, body, open};
 
 fn tools() -> Value {
     let tool = |name: &str, description: &str, parameters: Value| {
@@ -88,7 +88,7 @@ fn a_conversation_with_a_call_goes_on_in_the_cache() {
     let first = asking(json!("required"), "Please read the file notes.txt.");
     let (reply, _) = ask(&model, &first);
     let reply = reply.unwrap();
-    let (before, _) = crate::read(&reply);
+    let (before, _) = crate::local::read(&reply);
     let call = &reply.message.tool_calls[0];
     let mut next = first.clone();
     next["tool_choice"] = json!("none");
@@ -98,7 +98,7 @@ fn a_conversation_with_a_call_goes_on_in_the_cache() {
         {"role": "tool", "tool_call_id": call.id, "content": "Buy milk."},
     ]);
     let (then, _) = ask(&model, &next);
-    let (_, cached) = crate::read(&then.unwrap());
+    let (_, cached) = crate::local::read(&then.unwrap());
     assert!(
         cached > before,
         "{cached}: the call was there, of {before} before it"

@@ -9,8 +9,8 @@ use contexture_model::Model;
 use contexture_model::local::{LocalModel, LocalOptions};
 use serde_json::{Value, json};
 
+use crate::local::{OPTIONS, ask, body, open, read};
 use crate::small_model::weights;
-use crate::{OPTIONS, ask, body, open, read};
 
 /// A conversation with the engine, in which each request is built, sent and logged.
 struct Talk<'a> {

@@ -4,8 +4,8 @@ use contexture::Message;
 use contexture::tokens::Tokenizer;
 use serde_json::{Value, json};
 
+use crate::local::{ask, body, open};
 use crate::small_model::{Llama, weights};
-use crate::{ask, body, open};
 
 impl Llama {
     /// Posts plain HTTP: what is asked here is the server's own, not a provider's.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use contexture_model::local::LocalModel;
 
-use crate::OPTIONS;
-use crate::prefix::{COOK, Chat, TEACHER};
+use crate::local::OPTIONS;
+use crate::local::prefix::{COOK, Chat, TEACHER};
 use crate::small_model::weights;
 
 /// How far every other layer looks back.

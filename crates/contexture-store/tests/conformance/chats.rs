@@ -9,7 +9,7 @@ use contexture_store::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::suite::{Home, Promise};
+use crate::conformance::suite::{Home, Promise};
 
 pub const PROMISES: [(&str, Promise); 10] = [
     ("a run is remembered with the fields of the spec", fields),

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use contexture_store::{Durability, FileLog, FileOptions, Log};
 
-use crate::chats;
-use crate::suite::{self, PROMISES};
+use crate::conformance::chats;
+use crate::conformance::suite::{self, PROMISES};
 
 #[test]
 fn a_folder_keeps_every_promise() {

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use contexture_store::{Log, PgLog, PgOptions};
 
-use crate::chats;
+use crate::conformance::chats;
+use crate::conformance::suite::{self, PROMISES};
 use crate::server::Server;
-use crate::suite::{self, PROMISES};
 
 // needs: postgres
 #[test]

@@ -2,8 +2,8 @@ use std::time::{Duration, Instant};
 
 use contexture_store::{Log, PgLog, PgOptions, StoreError};
 
+use crate::postgres::stream;
 use crate::server::{PASSWORD, Server};
-use crate::stream;
 
 // needs: postgres
 #[test]

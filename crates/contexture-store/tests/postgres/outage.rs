@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use contexture::EntryId;
 use contexture_store::{Expected, From, Log, PgLog, PgOptions, StoreError};
 
-use crate::proxy::Proxy;
+use crate::postgres::proxy::Proxy;
+use crate::postgres::{record, stream};
 use crate::server::{PASSWORD, Server};
-use crate::{record, stream};
 
 // needs: postgres
 #[test]

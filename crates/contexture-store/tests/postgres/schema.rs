@@ -1,7 +1,7 @@
 use contexture_store::{Expected, Log, PgLog, PgOptions, StoreError};
 
+use crate::postgres::{record, stream};
 use crate::server::Server;
-use crate::{record, stream};
 
 // needs: postgres
 #[test]

@@ -4,8 +4,8 @@ use contexture::EntryId;
 use contexture_store::{Expected, From, Log, PgLog, PgOptions, Record, StoreError};
 use serde_json::json;
 
+use crate::postgres::{record, stream};
 use crate::server::Server;
-use crate::{record, stream};
 
 // needs: postgres
 #[test]

@@ -4,7 +4,7 @@ use contexture_store::{Expected, Key, Record, Stream};
 use contexture_tools::Effect;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, said};
+use crate::builtin::scene::{Scene, said};
 
 #[test]
 fn every_spec_is_a_closed_schema() {

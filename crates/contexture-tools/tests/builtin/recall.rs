@@ -4,7 +4,7 @@ use contexture::entry::{Compaction, Mask, Target};
 use contexture::{Entry, EntryId, Message, Payload, ToolCall};
 use serde_json::json;
 
-use crate::scene::Scene;
+use crate::builtin::scene::Scene;
 
 /// Three turns, of which a compaction covers the first two and a mask the last result.
 fn log() -> Vec<Entry> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use contexture_tools::skills::{Places, Skills};
 use serde_json::json;
 
-use crate::scene::Scene;
+use crate::builtin::scene::Scene;
 
 fn scene(names: &[&str], body: &str) -> Scene {
     let mut scene = Scene::new();

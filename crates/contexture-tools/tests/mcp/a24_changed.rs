@@ -3,7 +3,7 @@
 use contexture_tools::mcp::Notice;
 use serde_json::json;
 
-use crate::common::*;
+use crate::mcp::common::*;
 
 #[tokio::test]
 async fn a_description_that_changes_is_named() {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use contexture_tools::mcp::Notice;
 use serde_json::json;
 
-use crate::common::*;
+use crate::mcp::common::*;
 
 fn name(notice: &Notice) -> &str {
     match notice {

@@ -6,7 +6,7 @@ use contexture_tools::mcp::Notice;
 use contexture_tools::schema::{Schema, SchemaError};
 use serde_json::{Map, Value, json};
 
-use crate::common::*;
+use crate::mcp::common::*;
 
 fn object(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()

@@ -4,7 +4,7 @@ use contexture_tools::deferred::{Deferral, ToolSearch};
 use contexture_tools::{Effect, Tool, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use crate::common::text;
+use crate::mcp::common::text;
 
 fn spec(name: &str, description: &str) -> ToolSpec {
     ToolSpec {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use contexture_tools::mcp::State;
 use serde_json::json;
 
-use crate::common::*;
+use crate::mcp::common::*;
 
 #[tokio::test]
 async fn one_that_hangs_delays_nobody() {

@@ -6,7 +6,7 @@ use contexture_tools::Effect;
 use contexture_tools::mcp::{Notice, State};
 use serde_json::json;
 
-use crate::common::*;
+use crate::mcp::common::*;
 
 #[tokio::test]
 async fn one_that_dies_during_a_call_fails_the_call_and_comes_back() {

@@ -9,7 +9,7 @@ use contexture_tools::Effect;
 use contexture_tools::mcp::State;
 use serde_json::{Map, Value, json};
 
-use crate::common::*;
+use crate::mcp::common::*;
 
 /// Where they are installed, if they are.
 fn counterparts() -> Option<PathBuf> {

@@ -4,8 +4,8 @@ use contexture::{Message, ToolCall};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::shape::shape;
-use crate::{check, check_form, message};
+use crate::anthropic::shape::shape;
+use crate::anthropic::{check, check_form, message};
 
 fn shown(messages: &[Message]) -> String {
     shape(&check(&[], messages))

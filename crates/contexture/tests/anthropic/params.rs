@@ -8,7 +8,7 @@ use contexture::{Entry, Message, Wire};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::check::check_body;
+use crate::anthropic::check::check_body;
 
 fn head(params: &Value, tools: &[Value]) -> String {
     let head = Head {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-use crate::{HEAD, body, check, check_form};
+use crate::anthropic::{HEAD, body, check, check_form};
 
 /// Messages that may not be parted: one, or an assistant's calls and their results.
 type Item = Vec<Message>;

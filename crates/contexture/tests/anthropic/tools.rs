@@ -5,8 +5,8 @@ use contexture::{Message, ToolCall};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::check;
-use crate::shape::shape;
+use crate::anthropic::check;
+use crate::anthropic::shape::shape;
 
 fn specs(tools: &[Value]) -> String {
     let body: Value = serde_json::from_slice(&check(tools, &[])).unwrap();

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::common::scenario::Scenario;
-use crate::{html, markdown};
+use crate::export::{html, markdown};
 
 /// A session in which everything happened.
 fn eventful() -> Scenario {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::common::scenario::Scenario;
-use crate::html;
+use crate::export::html;
 
 /// Each tag of the page with its attributes, as a browser would read them.
 pub fn tags(html: &str) -> Vec<(String, Vec<(String, String)>)> {

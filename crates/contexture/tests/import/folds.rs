@@ -5,7 +5,7 @@ use contexture::View;
 use contexture::import::{Imported, Source};
 use proptest::prelude::*;
 
-use crate::{FIXTURES, read, requests};
+use crate::import::{FIXTURES, read, requests};
 
 #[test]
 fn every_fixture_folds() {

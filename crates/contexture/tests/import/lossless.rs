@@ -6,7 +6,7 @@ use contexture::import::Imported;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::FIXTURES;
+use crate::import::FIXTURES;
 
 type Bag = BTreeMap<String, usize>;
 

@@ -7,7 +7,7 @@ use contexture::import::Imported;
 use contexture::{Content, Entry, Message, Part, Payload, Session, Settings, Turn, View};
 use serde_json::{Value, json};
 
-use crate::{FIXTURES, read, shape, text};
+use crate::import::{FIXTURES, read, shape, text};
 
 #[track_caller]
 fn entry<'a>(imported: &'a Imported, id: &str) -> &'a Entry {

@@ -5,7 +5,7 @@ use contexture::import::Imported;
 use contexture::{Entry, Session, Settings, Turn};
 use serde_json::Value;
 
-use crate::{FIXTURES, check, common, read, responses};
+use crate::import::{FIXTURES, check, common, read, responses};
 
 #[test]
 fn every_import_makes_valid_requests() {

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::{read, shape};
+use crate::import::{read, shape};
 
 #[test]
 fn claude_code_1_0() {

@@ -4,7 +4,7 @@ use contexture::import::{Imported, Source};
 use contexture::{Payload, View};
 use serde_json::json;
 
-use crate::shape;
+use crate::import::shape;
 
 #[track_caller]
 fn read(bytes: impl AsRef<[u8]>) -> Imported {

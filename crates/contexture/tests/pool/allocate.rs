@@ -2,7 +2,7 @@
 
 use contexture::pool::{Allocation, Pool, Requirement, Status, Task};
 
-use crate::{AT, example, name};
+use crate::pool::{AT, example, name};
 
 fn needs(names: &[&str]) -> Vec<Requirement> {
     names

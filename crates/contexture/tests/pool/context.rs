@@ -6,7 +6,7 @@ use contexture::pool::{
 use contexture::prompt::Stability;
 use serde_json::{Value, json};
 
-use crate::{AT, allocated, does, example, name, pool};
+use crate::pool::{AT, allocated, does, example, name, pool};
 
 /// The example of spec 003, as it stands there.
 const SPEC: &str = "\

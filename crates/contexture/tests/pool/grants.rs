@@ -3,7 +3,7 @@
 use contexture::pool::{Change, Pool, PoolError};
 use serde_json::json;
 
-use crate::{does, name, pool};
+use crate::pool::{does, name, pool};
 
 fn grant(pool: &mut Pool, id: &str, tool: &str) -> Result<(), PoolError> {
     let (id, tool) = (name(id), name(tool));

@@ -3,7 +3,7 @@
 use contexture::pool::{ContextOptions, Locale, Pool};
 use serde_json::json;
 
-use crate::{AT, example};
+use crate::pool::{AT, example};
 
 fn told(pool: &Pool, description: &str, note: &str) -> String {
     let options = ContextOptions {

@@ -3,7 +3,7 @@
 use contexture::pool::{Lack, Outcome, Pool, Requirement, Status};
 use serde_json::{Value, json};
 
-use crate::{example, pool};
+use crate::pool::{example, pool};
 
 fn needs(value: Value) -> Vec<Requirement> {
     let Value::Array(all) = value else {
@@ -54,7 +54,11 @@ fn the_best_then_who_failed_least_then_by_id() {
     let mut order = Vec::new();
     while let Outcome::Found(found) = &pool.matching(&needs(json!(["x"]))).outcomes[0] {
         order.push(found.resource.as_str().to_owned());
-        crate::does(&mut pool, crate::allocated(found.resource.as_str(), "t")).unwrap();
+        crate::pool::does(
+            &mut pool,
+            crate::pool::allocated(found.resource.as_str(), "t"),
+        )
+        .unwrap();
     }
     assert_eq!(order, ["t", "b", "c", "d", "a"]);
 }

@@ -12,7 +12,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::{AT, level, name};
+use crate::pool::{AT, level, name};
 
 const CAPABILITIES: [&str; 6] = [
     "web_search",

@@ -3,7 +3,7 @@
 use contexture::pool::{Change, NewResource, Pool, PoolError, ResourceType, Status};
 use serde_json::json;
 
-use crate::{AT, allocated, does, freed, name, pool, started};
+use crate::pool::{AT, allocated, does, freed, name, pool, started};
 
 /// Every change that leads somewhere, for task `t`.
 fn changes() -> Vec<Change> {

@@ -6,8 +6,8 @@ use contexture::entry::RequestRecord;
 use contexture::{Entry, Payload, Receipt};
 use proptest::prelude::*;
 
-use crate::cases;
-use crate::history::{How, Story, how, op, story};
+use crate::properties::cases;
+use crate::properties::history::{How, Story, how, op, story};
 
 /// Every request of the story, with its receipt and the request before it, by number.
 struct Lived {

@@ -7,8 +7,8 @@ use contexture::{Message, Payload};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::history::{growing_op, how, op, plain, story};
-use crate::{anthropic, cases, common};
+use crate::properties::history::{growing_op, how, op, plain, story};
+use crate::properties::{anthropic, cases, common};
 
 /// The text of a page, without its tags.
 fn unescaped(html: &str) -> String {

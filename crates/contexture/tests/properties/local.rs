@@ -14,8 +14,8 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 
 use crate::common::chatml::{ChatMl, Engine};
-use crate::history::{DIGEST, How, Op, Story, how, op, plain, reply, story};
-use crate::{cases, log};
+use crate::properties::history::{DIGEST, How, Op, Story, how, op, plain, reply, story};
+use crate::properties::{cases, log};
 
 fn settings(how: &How) -> Settings {
     Settings {

@@ -9,8 +9,8 @@ use contexture::{Content, ContextError, Entry, Message, Part, Payload, Role, Vie
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::history::{How, TurnSeed};
-use crate::{anthropic, common, responses};
+use crate::properties::history::{How, TurnSeed};
+use crate::properties::{anthropic, common, responses};
 
 /// A request, taken out of its session.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! Sizes and shapes that nobody means well with.
 
-use crate::read;
-use crate::refused;
-use crate::texts;
+use crate::readers::read;
+use crate::readers::refused;
+use crate::readers::texts;
 use contexture::json as strict;
 use insta::assert_snapshot;
 

@@ -1,7 +1,7 @@
 //! The shapes.
 
-use crate::read;
-use crate::texts;
+use crate::readers::read;
+use crate::readers::texts;
 use contexture::ContextConfig;
 use contexture::Message;
 use contexture::build::BuildInput;

@@ -1,7 +1,7 @@
 //! What is wrong, and where.
 
-use crate::read;
-use crate::refused;
+use crate::readers::read;
+use crate::readers::refused;
 use contexture::ContextConfig;
 use contexture::Entry;
 use contexture::build::Session;

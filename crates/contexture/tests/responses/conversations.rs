@@ -4,8 +4,8 @@ use contexture::{Message, ToolCall};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::shape::shape;
-use crate::{check, check_form, message};
+use crate::responses::shape::shape;
+use crate::responses::{check, check_form, message};
 
 fn shown(messages: &[Message]) -> String {
     shape(&check(&[], messages))

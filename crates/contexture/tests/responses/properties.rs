@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 
-use crate::{HEAD, body, check, check_form};
+use crate::responses::{HEAD, body, check, check_form};
 
 /// Messages that may not be parted: one, or an assistant's calls and their results.
 type Group = Vec<Message>;

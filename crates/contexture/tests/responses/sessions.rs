@@ -8,8 +8,8 @@ use contexture::{Entry, Message, ToolCall, Wire};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::check::check_body;
-use crate::properties::{groups, tools};
+use crate::responses::check::check_body;
+use crate::responses::properties::{groups, tools};
 
 fn settings() -> Settings {
     Settings {

@@ -5,9 +5,9 @@ use contexture::{Message, ToolCall};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::check;
-use crate::check::check_body;
-use crate::shape::shape;
+use crate::responses::check;
+use crate::responses::check::check_body;
+use crate::responses::shape::shape;
 
 #[test]
 fn forms() {

@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::common::scenario::Scenario;
-use crate::long;
+use crate::scenarios::long;
 
 /// A short request with a tool's result in it.
 fn start() -> Scenario {

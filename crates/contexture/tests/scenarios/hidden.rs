@@ -1,7 +1,7 @@
 //! Characters that people do not see and models do: what tools say is shown with them marked.
 
 use crate::common::scenario::Scenario;
-use crate::{long, tasks};
+use crate::scenarios::{long, tasks};
 use contexture::build::Wire;
 use contexture::{Payload, Role};
 use insta::assert_snapshot;

@@ -1,7 +1,7 @@
 //! What a run injects stands before the message that the run answers, and leaves as all else does.
 
 use crate::common::scenario::Scenario;
-use crate::{long, tasks};
+use crate::scenarios::{long, tasks};
 use contexture::Role::{Assistant, System, User};
 use contexture::build::Wire;
 use insta::assert_snapshot;

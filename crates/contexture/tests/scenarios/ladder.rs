@@ -1,9 +1,9 @@
 //! What leaves a request for room, and in which order.
 
 use crate::common::scenario::Scenario;
-use crate::long;
-use crate::tasks;
-use crate::work;
+use crate::scenarios::long;
+use crate::scenarios::tasks;
+use crate::scenarios::work;
 use contexture::Message;
 use contexture::Unit;
 use contexture::build::Rule;

@@ -1,8 +1,8 @@
 //! Summaries, and who may write them.
 
 use crate::common::scenario::Scenario;
-use crate::long;
-use crate::tasks;
+use crate::scenarios::long;
+use crate::scenarios::tasks;
 use contexture::Role;
 use contexture::build::Compactor;
 use contexture::build::Extract;

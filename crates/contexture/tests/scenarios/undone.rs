@@ -1,7 +1,7 @@
 //! What is taken out, undone, or on another branch.
 
 use crate::common::scenario::Scenario;
-use crate::work;
+use crate::scenarios::work;
 use contexture::Message;
 use contexture::Payload;
 use contexture::Role;

@@ -1,7 +1,7 @@
 use contexture::task::{Board, Spent, State};
 use serde_json::{Value, json};
 
-use crate::{at, board, claim, dispatch, new, state, task, word};
+use crate::task::{at, board, claim, dispatch, new, state, task, word};
 
 fn goal(board: &mut Board, limits: Value) -> String {
     let limits = contexture::task::Limits::from_value(limits).unwrap();

@@ -2,7 +2,7 @@ use contexture::pool::{Change, Status};
 use contexture::task::{Spent, State};
 use serde_json::json;
 
-use crate::{at, available, board, claim, dispatch, name, new, state, task, wants, word};
+use crate::task::{at, available, board, claim, dispatch, name, new, state, task, wants, word};
 
 #[test]
 fn from_made_to_done() {
@@ -83,9 +83,9 @@ fn a_shortage_blocks_says_what_is_missing_and_ends_by_itself() {
         (1, second.as_str())
     );
     // Something else that appears changes nothing; what is missing does.
-    crate::add(&mut board, "b", &["file_ops"]);
+    crate::task::add(&mut board, "b", &["file_ops"]);
     assert!(dispatch(&mut board, 15).is_empty());
-    crate::add(&mut board, "c", &["web_search"]);
+    crate::task::add(&mut board, "c", &["web_search"]);
     assert!(
         dispatch(&mut board, 16).is_empty(),
         "the shell is missing still"

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::json;
 
-use crate::{again, at, board, name, new};
+use crate::task::{again, at, board, name, new};
 
 const WORKERS: [&str; 4] = ["a", "b", "c", "d"];
 const CAN: [&str; 3] = ["web_search", "file_ops", "shell_exec"];
@@ -185,7 +185,7 @@ impl World {
 fn word<'a>(handed: &'a Handed, instance: &'a str) -> Word<'a> {
     Word {
         instance,
-        ..crate::word(handed)
+        ..crate::task::word(handed)
     }
 }
 

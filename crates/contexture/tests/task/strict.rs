@@ -1,7 +1,7 @@
 use contexture::task::{BoardEvent, NewTask, TaskError};
 use serde_json::{Value, json};
 
-use crate::{at, board, new};
+use crate::task::{at, board, new};
 
 #[track_caller]
 fn refused(value: Value, wanted: &str) {

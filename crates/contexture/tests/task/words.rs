@@ -3,7 +3,7 @@
 use contexture::pool::Locale;
 use contexture::task::{Refusal, Spent, State, Word};
 
-use crate::{at, board, claim, dispatch, name, state, task, wants, word};
+use crate::task::{at, board, claim, dispatch, name, state, task, wants, word};
 
 #[test]
 fn a_word_counts_from_whom_it_was_handed_to_for_its_attempt_and_once() {

@@ -3,8 +3,8 @@
 use contexture::tokens::{Bpe, ClaudeEstimate, Estimate, Tokenizer};
 use proptest::prelude::*;
 
-use crate::samples::{self, CODE, ENGLISH};
-use crate::vocabularies::check;
+use crate::tokens::samples::{self, CODE, ENGLISH};
+use crate::tokens::vocabularies::check;
 
 #[test]
 fn holds_for_every_class_in_every_vocabulary() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::vocabularies::check;
+use crate::tokens::vocabularies::check;
 
 // needs: data
 #[test]

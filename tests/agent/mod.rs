@@ -1,0 +1,8 @@
+//! `ctx run`, the whole of it: a scripted model, real tools, a real MCP server, a skill, a real log.
+
+mod config;
+mod crash;
+mod real_model;
+mod run;
+pub mod scene;
+mod usage;

@@ -1,0 +1,6 @@
+//! `ctx demo`, with the real small model: what it says is so.
+
+mod plain;
+mod scene;
+mod steps;
+mod stopped;

@@ -1,0 +1,10 @@
+//! A project's daemon with agents: the real `ctx serve`, spoken with as people and agents do. Most agents
+//! here have no model: `agent.py` does what its prompts say. Real ones are in `real.rs`.
+
+mod attacks;
+mod daemon;
+mod life;
+mod prompts;
+mod real;
+pub mod scene;
+mod tools;

@@ -1,0 +1,37 @@
+//! The built `ctx`, tried from outside: one binary for all of these tests, because each one links the whole
+//! workspace. A folder is a group: `cargo nextest run --release -E 'test(/^fleet::/)'` runs one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
+
+mod common;
+#[path = "common/model_server.rs"]
+mod model_server;
+#[path = "common/nats_server.rs"]
+mod nats_server;
+#[path = "../crates/contexture-store/tests/common/postgres.rs"]
+#[allow(dead_code, reason = "the store's own tests use the rest")]
+mod postgres_server;
+#[path = "common/small_model.rs"]
+mod small_model;
+
+mod acp;
+mod agent;
+mod attacks;
+mod chat;
+mod cli;
+mod demo;
+mod faults;
+mod fleet;
+mod inject;
+#[cfg(feature = "local")]
+mod local;
+mod model;
+mod pool;
+mod session_tools;
+mod sessions;
+mod work;
