@@ -34,7 +34,8 @@ fn main() {
     if !asked("local: llama.cpp's server : the engine in this process, on the same file") {
         return;
     }
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/model");
+    let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/model");
+    let model = std::env::var_os("CONTEXTURE_TEST_MODEL").map_or(usual, PathBuf::from);
     let Some(weights) = weights(&model) else {
         note("the model is not installed; ./test does that");
         return;
