@@ -12,6 +12,7 @@ mod common;
 #[path = "common/model_server.rs"]
 mod model_server;
 #[path = "common/nats_server.rs"]
+#[allow(dead_code, reason = "the tests of the fleet use the rest")]
 mod nats_server;
 #[path = "../crates/contexture-store/tests/common/postgres.rs"]
 #[allow(dead_code, reason = "the store's own tests use the rest")]

@@ -5,7 +5,8 @@ use contexture::import::Imported;
 use contexture::{Entry, Session, Settings, Turn};
 use serde_json::Value;
 
-use crate::import::{FIXTURES, check, common, read, responses};
+use crate::common;
+use crate::import::{FIXTURES, check, read, responses};
 
 #[test]
 fn every_import_makes_valid_requests() {

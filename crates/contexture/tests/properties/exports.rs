@@ -7,8 +7,9 @@ use contexture::{Message, Payload};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::common;
 use crate::properties::history::{growing_op, how, op, plain, story};
-use crate::properties::{anthropic, cases, common};
+use crate::properties::{anthropic, cases};
 
 /// The text of a page, without its tags.
 fn unescaped(html: &str) -> String {

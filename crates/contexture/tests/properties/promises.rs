@@ -9,8 +9,9 @@ use contexture::{Content, ContextError, Entry, Message, Part, Payload, Role, Vie
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::common;
 use crate::properties::history::{How, TurnSeed};
-use crate::properties::{anthropic, common, responses};
+use crate::properties::{anthropic, responses};
 
 /// A request, taken out of its session.
 #[derive(Clone)]
