@@ -34,8 +34,10 @@ with_progress() { # whole|part COMMAND…
 }
 
 show_progress() { # whole|part, with cargo's words on stdin
-  local whole=$1 start=$SECONDS next=$((SECONDS + 60)) chunk line text left erase='' end=$'\n'
-  if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then erase=$'\r\033[K' end=''; fi
+  local whole=$1 start=$SECONDS next=$((SECONDS + 60)) chunk line text left width=400 erase='' end=$'\n'
+  if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then
+    erase=$'\r\033[K' end='' width=$(stty size <&2 2>/dev/null | cut -d' ' -f2)
+  fi
   while IFS= read -r -d $'\r' chunk || [ -n "$chunk" ]; do
     while IFS= read -r line; do
       case $line in
@@ -47,7 +49,7 @@ show_progress() { # whole|part, with cargo's words on stdin
       next=$((SECONDS + 60)) left=
       [ "$whole" != whole ] || left=$(build_left "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" $((SECONDS - start)))
       text="  ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}${left:+, about $(duration "$left") left}: ${BASH_REMATCH[4]:-}"
-      printf '%s%.*s%s' "$erase" "$((${COLUMNS:-80} - 1))" "$text" "$end"
+      printf '%s%.*s%s' "$erase" "$((${width:-80} - 1))" "$text" "$end"
     done <<<"$chunk"
   done
   printf '%s' "$erase"

@@ -42,6 +42,7 @@ if [ ${#targets[@]} = 0 ]; then
   say "no crate and no test changed since $(git rev-parse --short "$base")"
 else
   say "tests of: $(echo $(once "$crates$groups"))"
-  cargo nextest run --release --profile quick "${select[@]}" "${targets[@]}" --locked -E "${filter# | }"
+  cargo nextest run --release --profile quick "${select[@]}" "${targets[@]}" --locked --test-threads $((3 * $(nproc))) \
+    -E "${filter# | }"
 fi
 echo "took $SECONDS s"

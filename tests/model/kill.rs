@@ -29,9 +29,11 @@ fn a_pull_that_was_killed_is_gone_on_with() {
     }
     let scene = Scene::with(|index| index.serves(vec![Serve::Drips(500); 3]));
     let mut came = 0;
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let this_test = format!("{module}::a_pull_that_was_killed_is_gone_on_with");
     for _ in 0..3 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kill::a_pull_that_was_killed_is_gone_on_with"])
+            .args(["--exact", &this_test])
             .env(SHELF, scene.shelf.folder())
             .env(INDEX, scene.server.url())
             .stdout(Stdio::null())

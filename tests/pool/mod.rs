@@ -1,7 +1,7 @@
 //! `ctx pool` and `ctx agent-context`, as a script and as a person sees them.
 
+mod commands;
 mod context;
-mod pool;
 
 use crate::common::Project;
 

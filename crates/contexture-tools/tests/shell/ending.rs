@@ -98,10 +98,12 @@ async fn dropping_the_call_at_once_leaves_nothing() {
 fn our_own_end_is_the_commands_end() {
     let Ok(mark) = std::env::var("SHELL_TEST_MARK") else {
         let mark = own_sleep();
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let this_test = format!("{module}::our_own_end_is_the_commands_end");
         // What is killed does not tidy up.
         let folder = tempfile::tempdir().unwrap();
         let mut ours = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "ending::our_own_end_is_the_commands_end"])
+            .args(["--exact", &this_test])
             .env("SHELL_TEST_MARK", &mark)
             .env("TMPDIR", folder.path())
             .stdout(std::process::Stdio::null())
