@@ -9,6 +9,7 @@ mod workers;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{Ctx, Project};
@@ -95,13 +96,34 @@ pub fn says(text: impl Into<String>) -> Piece {
 pub fn model() -> ModelServer {
     ModelServer::answering(|seen| {
         let body = seen.json();
-        let tools = body["tools"].as_array();
-        let is = |tool: &Value| tool["function"]["name"] == "dispatch_task";
-        match tools.is_some_and(|tools| tools.iter().any(is)) {
-            true => orchestrator(&body),
-            false => executor(seen),
+        if is_orchestrator(&body) {
+            orchestrator(&body)
+        } else {
+            executor(seen)
         }
     })
+}
+
+/// The same model, but executors answer only after the orchestrator has asked twice, so that its second request always
+/// finds them busy.
+pub fn model_with_busy_executors() -> ModelServer {
+    let asked = AtomicUsize::new(0);
+    ModelServer::answering(move |seen| {
+        let body = seen.json();
+        if is_orchestrator(&body) {
+            asked.fetch_add(1, Ordering::SeqCst);
+            return orchestrator(&body);
+        }
+        until("the orchestrator asks again", SOON, || {
+            (asked.load(Ordering::SeqCst) >= 2).then_some(())
+        });
+        executor(seen)
+    })
+}
+
+fn is_orchestrator(body: &Value) -> bool {
+    let mut tools = body["tools"].as_array().into_iter().flatten();
+    tools.any(|tool| tool["function"]["name"] == "dispatch_task")
 }
 
 fn orchestrator(body: &Value) -> Answer {

@@ -7,7 +7,7 @@ use crate::common::Project;
 use crate::model_server::ModelServer;
 use crate::nats_server::NatsServer;
 use crate::work::scene::Daemon;
-use crate::work::{ENV, Worker, asks, model, until, with};
+use crate::work::{ENV, Worker, asks, model, model_with_busy_executors, until, with};
 
 const GOAL: &str = "research DeepSeek";
 
@@ -30,7 +30,7 @@ fn ends(lines: &[Value], id: &str) -> Value {
 
 #[test]
 fn two_executors_in_one_process() {
-    let model = model();
+    let model = model_with_busy_executors();
     let project = project(&model);
     let lines = with(project.ctx(&["orchestrate", GOAL, "--json"])).lines();
     let (search, report) = (ends(&lines, "task-2"), ends(&lines, "task-3"));
