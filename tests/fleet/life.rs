@@ -195,6 +195,10 @@ fn nothing_is_left_of_ten_agents_after_kill_9_and_all_come_back() {
     for pid in before {
         gone(pid);
     }
+    // The log still has them as running, which nobody may be told.
+    for name in &names {
+        assert_eq!(daemon.show(name)["state"], "stopped");
+    }
     // The lock went with the process, and the file that it left is known to be old.
     daemon.again();
     assert!(

@@ -125,17 +125,8 @@ impl Fleet {
             tracing::warn!(%error, "workspaces of the last daemon could not be removed");
         }
         for agent in self.agents.list() {
-            let record = agent.record();
-            let left = !matches!(
-                record.state,
-                State::Created | State::Stopped | State::Failed
-            );
-            if record.wanted {
+            if agent.record().wanted {
                 tokio::spawn(Arc::clone(self).supervise(agent, Duration::ZERO));
-            } else if left {
-                let _ = self
-                    .note(&agent, |record| record.state = State::Stopped)
-                    .await;
             }
         }
     }

@@ -53,7 +53,8 @@ impl Agents {
                 // A record that we cannot read is older or newer than we are, and another may follow.
                 last = serde_json::from_str::<Record>(line?.text()).ok().or(last);
             }
-            if let Some(record) = last {
+            if let Some(mut record) = last {
+                record.correct_stale_state();
                 let key = info.stream.key;
                 all.insert(key.clone(), Arc::new(Agent::new(key, &log, record)));
             }

@@ -121,6 +121,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// Corrects the state that a killed daemon left in the log: its agents ended with it.
+    pub(super) fn correct_stale_state(&mut self) {
+        if !matches!(self.state, State::Created | State::Stopped | State::Failed) {
+            self.state = State::Stopped;
+            self.why = Some("its daemon ended".to_owned());
+        }
+    }
+
     /// An agent that was never started.
     pub fn new(spec: Spec) -> Self {
         let now = clock::now();
