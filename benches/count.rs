@@ -1,4 +1,5 @@
-//! How fast we count, against the fastest exact counters there are.
+//! How fast we count, against the fastest exact counters there are: `cargo bench -p contexture-benches --features peers
+//! --bench count`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use std::time::Duration;
