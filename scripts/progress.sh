@@ -42,7 +42,8 @@ show_progress() { # whole|part, with cargo's words on stdin
     while IFS= read -r line; do
       case $line in
         *Building\ [*) [[ $line =~ \]\ +([0-9]+)/([0-9]+)(:\ (.*[^ ]))? ]] || continue ;;
-        *\ Compiling\ *|*\ Checking\ *|*\ Fresh\ *|*\ Documenting\ *|*\ Download*|*\ Finished\ *|'') continue ;;
+        *\ Compiling\ *|*\ Checking\ *|*\ Fresh\ *|*\ Documenting\ *|*\ Finished\ *|'') continue ;;
+        *\ Updating\ *|*\ Fetch\ \[*|*\ Download*|*\ Blocking\ *) continue ;;
         *) printf '%s%s\n' "$erase" "$line"; continue ;;
       esac
       [ -z "$end" ] || [ "$SECONDS" -ge "$next" ] || continue

@@ -7,12 +7,15 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then sh -ec "$@"; else sudo -n sh -ec "$@" 2>/dev/null; fi
 }
 
-# Installs Debian packages where that is possible; says nothing where it is not.
+# Installs Debian packages where that is possible; says nothing where it is not. apt's own words are shown if it fails.
 install_packages() {
   [ $# -gt 0 ] && command -v apt-get >/dev/null && as_root true || return 0
-  say "installing $* (once)"
+  local words; words=$(mktemp)
+  say "installing $* (once, about a minute)"
   as_root 'export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq && apt-get install -qqy -o Dpkg::Options::=--force-confold "$@"' - "$@" >&2 || true
+    apt-get update -qq && apt-get install -qqy -o Dpkg::Options::=--force-confold "$@"' - "$@" >"$words" 2>&1 </dev/null \
+    || tail -n 20 "$words" >&2
+  rm -f "$words"
 }
 
 # libclang itself, which is not libclang-cpp: that one comes along with other packages.
