@@ -12,14 +12,6 @@ pub fn configs() -> Option<PathBuf> {
     absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
 }
 
-/// The folder of what makes Contexture act (agents, pools, keys, the daemon's address), for this user
-/// alone: `$XDG_STATE_HOME/contexture`, else `~/.local/state/contexture`. No project can write to it.
-#[allow(dead_code)]
-pub fn state() -> Option<PathBuf> {
-    let states = absolute("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));
-    Some(states?.join("contexture"))
-}
-
 /// The folder of model files: `$CONTEXTURE_MODELS`, as it is, else `$XDG_CACHE_HOME/contexture/models`,
 /// else `~/.cache/contexture/models`.
 pub fn models() -> Option<PathBuf> {
