@@ -28,6 +28,8 @@ async fn a_broker_that_is_killed_again_and_again_loses_no_message_and_none_count
         return;
     };
     let home = Home::nats(&server.url());
+    // How often each message was acknowledged. One that came and whose acknowledgement got no answer stays at zero: the
+    // server may have acted on it before it was killed, and then it rightly does not come again.
     let counts: Arc<Mutex<BTreeMap<String, usize>>> = Arc::default();
     let hub = home.hub().await;
     let mut inbox = hub.open(&name("a")).await.unwrap();
@@ -40,6 +42,7 @@ async fn a_broker_that_is_killed_again_and_again_loses_no_message_and_none_count
                 panic!("{delivery:?}");
             };
             let seen = Arc::clone(&seen);
+            seen.lock().unwrap().entry(sent.text.clone()).or_default();
             acknowledging.spawn(async move {
                 let text = sent.text.clone();
                 match sent.ack().await {
@@ -71,7 +74,9 @@ async fn a_broker_that_is_killed_again_and_again_loses_no_message_and_none_count
     reading.await.unwrap();
     let counts = counts.lock().unwrap();
     assert_eq!(counts.len(), 1_000);
-    assert!(counts.values().all(|&times| times == 1), "{counts:?}");
+    assert!(counts.values().all(|&times| times <= 1), "{counts:?}");
+    let unanswered = counts.values().filter(|&&times| times == 0).count();
+    assert!(unanswered <= 5 * 64, "{unanswered} acknowledgements were not answered");
 }
 
 // needs: nats
