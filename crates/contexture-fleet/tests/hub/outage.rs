@@ -76,7 +76,10 @@ async fn a_broker_that_is_killed_again_and_again_loses_no_message_and_none_count
     assert_eq!(counts.len(), 1_000);
     assert!(counts.values().all(|&times| times <= 1), "{counts:?}");
     let unanswered = counts.values().filter(|&&times| times == 0).count();
-    assert!(unanswered <= 5 * 64, "{unanswered} acknowledgements were not answered");
+    assert!(
+        unanswered <= 5 * 64,
+        "{unanswered} acknowledgements were not answered"
+    );
 }
 
 // needs: nats
