@@ -23,7 +23,7 @@ select=(-p contexture-cli) targets=()
 for name in $(once "$crates"); do
   [ -d "crates/$name" ] || continue
   short=${name#contexture-}
-  case $name in contexture) short=core ;; contexture-server) short=http ;; esac
+  case $name in contexture) short=core ;; esac
   select+=(-p "$name") targets+=(--lib --test "$short")
 done
 filter=$(printf ' | package(=%s)' $(once "$crates"))
