@@ -59,6 +59,7 @@ impl Ctx {
             .env("HOME", self.dir.join(".home"))
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_CACHE_HOME")
+            .env_remove("XDG_STATE_HOME")
             .env_remove("CONTEXTURE_MODELS")
             .envs(self.env.iter().cloned())
             .stdin(Stdio::piped())

@@ -21,6 +21,12 @@ pub fn models() -> Option<PathBuf> {
         .or_else(|| Some(caches()?.join("contexture/models")))
 }
 
+/// The folder of what makes us act: `$XDG_STATE_HOME/contexture`, else `~/.local/state/contexture`.
+pub fn state() -> Option<PathBuf> {
+    let states = absolute("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")));
+    Some(states?.join("contexture"))
+}
+
 /// The user's home.
 pub fn home() -> Option<PathBuf> {
     absolute("HOME")

@@ -39,6 +39,7 @@ mod postgres;
 mod record;
 mod sessions;
 mod sieve;
+mod state;
 mod stream;
 mod transcript;
 
@@ -53,5 +54,6 @@ pub use postgres::{PgLog, PgOptions};
 pub use record::Record;
 pub use sessions::{Fork, Loaded, SessionLog, Sessions, resolve};
 pub use sieve::Oddity;
+pub use state::{StateError, UserState};
 pub use stream::{Kind, Stream, StreamInfo};
 pub use transcript::{ReadBack, Said, Transcripts};
