@@ -186,8 +186,15 @@ fn what_cannot_fit_is_refused_with_the_sizes() {
     ctx(&["build", "--max-bytes", "1k"])
         .input(input.clone())
         .failure(4, "bytes");
+    let called = json!([
+        { "role": "user", "content": "hi" },
+        { "role": "assistant", "tool_calls": [
+            { "id": "1", "type": "function", "function": { "name": "ls", "arguments": "{}" } },
+        ] },
+        { "role": "tool", "tool_call_id": "1", "content": "a" },
+    ]);
     ctx(&["build", "--max-messages", "1"])
-        .input(input)
+        .input(called.to_string())
         .failure(4, "messages");
 }
 

@@ -304,13 +304,16 @@ fn completed(text: &str, span: &Span<'_>) -> Result<String, String> {
     }
 }
 
+/// The most tokens that a model is asked for.
+const MAX_SUMMARY_TOKENS: usize = 4_096;
+
 fn instruction(span: &Span<'_>, small: bool) -> Result<String, String> {
     let names = match span.probes.as_slice() {
         [] => "(none)".to_owned(),
         probes => probes.join(", "),
     };
-    // Rather less than there is room for: models count badly.
-    let words = span.max_tokens / 2;
+    // Rather less than there is room for: models count badly. And never a book, however much room there is.
+    let words = span.max_tokens.min(MAX_SUMMARY_TOKENS) / 2;
     render_str(
         "summarise",
         if small { SHORT } else { INSTRUCTION },

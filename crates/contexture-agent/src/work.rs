@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contexture::entry::RequestRecord;
+use contexture::entry::{Live, RequestRecord};
 use contexture::{Message, Payload, ToolCall, Turn};
 use contexture_model::{Delta, ModelError, Reply};
 use contexture_store::{Execution, Said as SaidLine, ToolOutcome};
@@ -135,7 +135,9 @@ impl<'a> Work<'a> {
             turn.runtime_init = some(&options.runtime_init);
             turn.hints = some(&options.hints);
             turn.keep_messages = options.history.and_then(|history| {
-                let messages = chat.view().live_len() + turn.messages.len();
+                let of_history =
+                    |live: &Live<'_>| matches!(live.entry.payload, Payload::Message { .. });
+                let messages = chat.view().live(0).filter(of_history).count() + turn.messages.len();
                 (messages > history.most).then_some(history.keep)
             });
         }

@@ -225,7 +225,8 @@ fn the_system_prompt_is_never_dropped() {
         }
         let s = s.user("Last question").build();
         let messages = check(&s);
-        assert!(messages.len() <= most);
+        // The system prompt does not count, nor does a summary.
+        assert!(messages.len() <= most + 2);
         assert_eq!(
             messages[0],
             json!({"role": "system", "content": "You are terse."})

@@ -55,7 +55,7 @@ pub(super) fn keys() -> Vec<Key> {
             "context.maxHistoryMessages",
             Integer,
             Value::Null,
-            "The most messages of a request.",
+            "Maximum messages of the history in a request.",
         ),
         free(
             "context.maxBytes",

@@ -13,7 +13,7 @@ use crate::{Entry, Message, Payload};
 pub struct Built<'a> {
     session: &'a Session,
     before: usize,
-    compacted: bool,
+    made_room: bool,
 }
 
 /// What a build comes to, in numbers.
@@ -29,11 +29,11 @@ pub struct Stats {
 }
 
 impl<'a> Built<'a> {
-    pub(super) fn new(session: &'a Session, before: usize, compacted: bool) -> Self {
+    pub(super) fn new(session: &'a Session, before: usize, made_room: bool) -> Self {
         Self {
             session,
             before,
-            compacted,
+            made_room,
         }
     }
 
@@ -87,9 +87,15 @@ impl<'a> Built<'a> {
         self.session.view.log().len()
     }
 
-    /// Whether this build masked, summarised, dropped or cut anything.
+    /// Whether this build made room by compaction: never without a compactor, however much is dropped.
     pub fn compacted(&self) -> bool {
-        self.compacted
+        let settings = &self.session.settings;
+        self.made_room && settings.config.enable_compaction && !settings.compactors.is_empty()
+    }
+
+    /// Whether this build masked, summarised, dropped or cut anything.
+    pub fn made_room(&self) -> bool {
+        self.made_room
     }
 
     /// What the caller must log for the next build to see what this one saw, in order.
@@ -101,8 +107,20 @@ impl<'a> Built<'a> {
 
     /// The summary that this build made.
     pub fn summary_entry(&self) -> Option<&'a Entry> {
+        self.last_compaction(|summary| !summary.is_empty())
+    }
+
+    /// The last entry of this build that drops messages without a summary.
+    pub fn drop_entry(&self) -> Option<&'a Entry> {
+        self.last_compaction(str::is_empty)
+    }
+
+    fn last_compaction(&self, wanted: impl Fn(&str) -> bool) -> Option<&'a Entry> {
         self.entries_to_append()
-            .filter(|e| matches!(e.payload, Payload::CompactionSummary(_)))
+            .filter(|entry| match &entry.payload {
+                Payload::CompactionSummary(compaction) => wanted(&compaction.summary),
+                _ => false,
+            })
             .last()
     }
 
@@ -136,8 +154,9 @@ impl<'a> Built<'a> {
         BuildResult {
             model_messages: self.messages().map(openai::shown).collect(),
             model_tool_specs: (!tools.is_empty()).then(|| tools.to_vec()),
-            compacted: self.compacted,
+            compacted: self.compacted(),
             compaction_summary_entry: self.summary_entry().cloned(),
+            drop_entry: self.drop_entry().cloned(),
             entries_to_append: self.entries_to_append().cloned().collect(),
             stats: self.stats(),
             receipt: self.receipt(),
@@ -159,6 +178,9 @@ pub struct BuildResult {
     /// The summary that was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction_summary_entry: Option<Entry>,
+    /// The last entry that drops messages without a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop_entry: Option<Entry>,
     /// What the caller must log.
     pub entries_to_append: Vec<Entry>,
     /// The numbers.

@@ -11,7 +11,7 @@ use crate::text::nearest;
 pub struct ContextConfig {
     /// The most tokens a request may have, with what is reserved for the output.
     pub max_input_tokens: usize,
-    /// The most messages a request may have.
+    /// The most messages of the history that a request may have. The system side, hints and summaries do not count.
     pub max_history_messages: Option<usize>,
     /// The most bytes a request's body may have.
     pub max_bytes: Option<usize>,

@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::compact::{Compactor, Span, SpanItem, accept, probes};
+use super::compact::{
+    Compactor, RulesOnly, Span, SpanItem, accept, constraints, has_rules, probes,
+};
 use super::item::{Item, Kind, Rule, Source};
-use super::relieve::Means;
+use super::relieve::{Means, Rules, SUMMARY_FRAME};
 use super::{Session, normalize};
 use crate::entry::{Compaction, Gone, Refused};
 use crate::{ContextError, EntryId, Message, Payload, Role};
@@ -12,12 +14,34 @@ use crate::{ContextError, EntryId, Message, Payload, Role};
 /// The most characters of why a summary was refused: a model's error may be a page.
 const LONGEST_WHY: usize = 500;
 
+/// What a rule's line costs beside its words: the dash and the entry's id.
+const RULE_FRAME: usize = 16;
+
 /// A span, in terms of items that leave and of the log positions around it.
 pub(super) struct Covered {
     leaving: Vec<usize>,
     first: Option<usize>,
     last: Option<usize>,
     kept: Vec<usize>,
+}
+
+/// The room for a summary.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SummaryRoom {
+    /// The most tokens that it may have where tokens are short: then it must be shorter than its span, too.
+    pub tokens: usize,
+    /// Where only messages are too many: the tokens that are free beside those of the span.
+    pub spare: Option<usize>,
+}
+
+impl SummaryRoom {
+    /// The most tokens of a summary of a span of so many.
+    fn of_span(self, span_tokens: usize) -> usize {
+        match self.spare {
+            Some(spare) => self.tokens.max(span_tokens + spare),
+            None => self.tokens,
+        }
+    }
 }
 
 /// A summary that was accepted.
@@ -31,53 +55,69 @@ struct Made {
 impl Session {
     /// The span `start..end` of items in terms of the log.
     pub(super) fn span(&self, start: usize, end: usize, floor: &[bool]) -> Covered {
+        let leaving = (start..end).filter(|&i| !floor[i]).collect();
         let items = &self.weave.items;
-        let leaving: Vec<usize> = (start..end).filter(|&i| !floor[i]).collect();
-        let positions: HashSet<usize> = leaving
-            .iter()
-            .filter_map(|&i| items[i].position())
-            .collect();
-        let shown: HashSet<usize> = items.iter().filter_map(Item::position).collect();
         let first = items[start].position();
         let last = items.get(end).and_then(Item::position);
-        // Between the two, in the order of the log, whatever is shown and does not leave stays.
-        let kept = self
-            .view
-            .live(0)
-            .map(|live| live.position)
-            .skip_while(|p| Some(*p) != first)
-            .take_while(|p| Some(*p) != last)
-            .filter(|p| shown.contains(p) && !positions.contains(p))
-            .collect();
-        Covered {
+        let mut covered = Covered {
             leaving,
             first,
             last,
-            kept,
-        }
+            kept: Vec::new(),
+        };
+        covered.kept = self.kept(&covered);
+        covered
     }
 
+    /// The log positions of what is shown between the ends of a span and does not leave.
+    fn kept(&self, covered: &Covered) -> Vec<usize> {
+        let items = &self.weave.items;
+        let leaving = covered.leaving.iter().filter_map(|&i| items[i].position());
+        let leaving: HashSet<usize> = leaving.collect();
+        let shown: HashSet<usize> = items.iter().filter_map(Item::position).collect();
+        self.view
+            .live(0)
+            .map(|live| live.position)
+            .skip_while(|p| Some(*p) != covered.first)
+            .take_while(|p| Some(*p) != covered.last)
+            .filter(|p| shown.contains(p) && !leaving.contains(p))
+            .collect()
+    }
+
+    /// Puts a summary in the place of a span; where none is accepted, the rules that users gave in it, or nothing.
     pub(super) fn cover(
         &mut self,
-        covered: &Covered,
+        mut covered: Covered,
         means: &Means<'_>,
-        max_tokens: usize,
+        room: SummaryRoom,
     ) -> Result<(), ContextError> {
         let (Some(first), Some(last)) = (covered.first, covered.last) else {
             return Ok(());
         };
         let tokens_before = self.tokens();
-        let (made, refused) = match means.compactors {
-            [] => (None, Vec::new()),
-            _ => self.summarised(covered, means, max_tokens),
+        let (mut made, refused) = if means.compactors.is_empty() {
+            (None, Vec::new())
+        } else {
+            self.summarised(&covered, means, room)
         };
+        if made.is_none() && means.rules != Rules::Dropped {
+            made = self.rules_of(&covered, means);
+            if made.is_none() {
+                // A message that states a rule is shorter than a summary that repeats it.
+                covered.leaving.retain(|&i| !self.states_rules(i));
+                covered.kept = self.kept(&covered);
+            }
+        }
+        if covered.leaving.is_empty() {
+            return Ok(());
+        }
         let made = made.unwrap_or_else(|| Made {
             summary: String::new(),
             strategy: "drop".to_owned(),
             tokens: 0,
         });
         let id = |p: usize| self.view.log()[p].id.clone();
-        let gone = self.tokens_of(covered);
+        let gone = self.tokens_of(&covered);
         let compaction = Compaction {
             tokens_before,
             tokens_after: tokens_before.saturating_sub(gone) + made.tokens,
@@ -97,25 +137,28 @@ impl Session {
         &self,
         covered: &Covered,
         means: &Means<'_>,
-        max_tokens: usize,
+        room: SummaryRoom,
     ) -> (Option<Made>, Vec<Refused>) {
-        let restated: Vec<Option<Message>> = covered
-            .leaving
-            .iter()
-            .map(|&i| self.restated(&self.weave.items[i]))
-            .collect();
-        let items = self.span_items(covered, &restated);
-        let tokenizer = self.settings.tokenizer.as_ref();
-        let span = Span {
-            probes: probes(&items, max_tokens / 4, tokenizer),
-            items,
-            max_tokens,
-            tokenizer,
-            log: &self.view.log()[..means.before],
+        let span_tokens = self.tokens_of(covered);
+        let longest = if room.spare.is_some() {
+            usize::MAX
+        } else {
+            span_tokens
         };
+        let restated = self.restatements(covered);
+        let mut span = self.span_of(covered, &restated, means, room.of_span(span_tokens));
+        // Rules come first, and may take all that the request has room for.
+        let rules = constraints(&span.items);
+        let rules: usize = rules
+            .iter()
+            .map(|r| span.tokenizer.count(r) + RULE_FRAME)
+            .sum();
+        let others = self.tokens().saturating_sub(span_tokens);
+        let fits = self.limit().tokens.saturating_sub(others + SUMMARY_FRAME);
+        span.max_tokens = span.max_tokens.max(fits.min(rules + span.max_tokens / 2));
         let mut refused = Vec::new();
         for compactor in means.compactors {
-            match self.made(compactor.as_ref(), &span, self.tokens_of(covered)) {
+            match self.made(compactor.as_ref(), &span, longest) {
                 Ok(made) => return (Some(made), refused),
                 Err(why) => refused.push(Refused {
                     strategy: compactor.name().to_owned(),
@@ -126,21 +169,85 @@ impl Session {
         (None, refused)
     }
 
+    /// A summary of nothing but the rules that users gave in the span, where it is shorter than the messages that
+    /// state them and fits; the newest that do, if not all.
+    fn rules_of(&self, covered: &Covered, means: &Means<'_>) -> Option<Made> {
+        let limit = self.limit().tokens;
+        let others = self.tokens().saturating_sub(self.tokens_of(covered));
+        let wrapper = normalize::summary("").ok()?;
+        let wrapper = self.settings.tokenizer.message(&wrapper);
+        let room = limit.checked_sub(others + wrapper)?;
+        let items = &self.weave.items;
+        let stating = covered.leaving.iter().filter(|&&i| self.states_rules(i));
+        let stated: usize = stating.map(|&i| items[i].piece.tokens).sum();
+        // An earlier summary may be the only place where a rule still stands.
+        let has_summary = covered
+            .leaving
+            .iter()
+            .any(|&i| items[i].kind == Kind::Summary);
+        let longest = if has_summary {
+            self.tokens_of(covered)
+        } else {
+            stated
+        };
+        let restated = self.restatements(covered);
+        let span = Span {
+            probes: Vec::new(),
+            ..self.span_of(covered, &restated, means, room)
+        };
+        self.made(&RulesOnly, &span, longest).ok()
+    }
+
+    /// Whether an item is a user's message that states a rule.
+    pub(super) fn states_rules(&self, at: usize) -> bool {
+        let item = &self.weave.items[at];
+        item.kind == Kind::User && self.is_message(item) && has_rules(&item.piece.message)
+    }
+
+    /// The span as a compactor is given it.
+    fn span_of<'a>(
+        &'a self,
+        covered: &Covered,
+        restated: &'a [Option<Message>],
+        means: &Means<'_>,
+        max_tokens: usize,
+    ) -> Span<'a> {
+        let items = self.span_items(covered, restated);
+        let tokenizer = self.settings.tokenizer.as_ref();
+        Span {
+            probes: probes(&items, max_tokens / 4, tokenizer),
+            items,
+            max_tokens,
+            tokenizer,
+            log: &self.view.log()[..means.before],
+        }
+    }
+
+    fn restatements(&self, covered: &Covered) -> Vec<Option<Message>> {
+        let items = &self.weave.items;
+        covered
+            .leaving
+            .iter()
+            .map(|&i| self.restated(&items[i]))
+            .collect()
+    }
+
+    /// The summary of a compactor, where it is acceptable and shorter than `longest` as it is shown.
     fn made(
         &self,
         compactor: &dyn Compactor,
         span: &Span<'_>,
-        span_tokens: usize,
+        longest: usize,
     ) -> Result<Made, String> {
         let summary = compactor.summarise(span)?;
-        accept::accept(&summary, span, span_tokens).map_err(|refusal| refusal.to_string())?;
+        accept::accept(&summary, span, longest).map_err(|refusal| refusal.to_string())?;
         let shown = normalize::summary(&summary).map_err(|error| error.to_string())?;
         let tokens = span.tokenizer.message(&shown);
         // With what stands around it, it may be longer than what it stands for.
-        if tokens >= span_tokens {
+        if tokens >= longest {
             let refusal = accept::Refusal::TooLong {
                 tokens,
-                limit: span_tokens.saturating_sub(1),
+                limit: longest.saturating_sub(1),
             };
             return Err(refusal.to_string());
         }

@@ -152,6 +152,16 @@ impl Item {
         }
     }
 
+    /// What it adds to the message limit, which bounds the history: the system side, notes, summaries and answers that
+    /// the build made up are not counted.
+    pub(crate) fn counted(&self) -> usize {
+        let is_history = matches!(
+            self.kind,
+            Kind::User | Kind::Assistant | Kind::Call | Kind::Result
+        );
+        usize::from(is_history && matches!(self.source, Source::Entry(_)))
+    }
+
     /// Whether the two show a provider the same.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.piece.same(&other.piece)

@@ -27,7 +27,7 @@ mod turn;
 
 pub use crate::message::Wire;
 pub use built::{BuildResult, Built, Stats};
-pub use compact::{Compactor, Extract, Span, SpanItem, constraints};
+pub use compact::{Compactor, Extract, RulesOnly, Span, SpanItem, constraints};
 pub use compose::{Composed, Metadata, compose};
 pub use config::ContextConfig;
 pub use input::{BuildInput, UpdateRequest};

@@ -29,6 +29,8 @@ pub(crate) struct Weave {
     pub touched: Option<Touched>,
     pub tokens: usize,
     pub bytes: usize,
+    /// How many items count toward the message limit.
+    pub counted: usize,
     groups: Vec<Group>,
     /// Whether the items end with the last group, and its open calls have no placeholders yet.
     growing: bool,
@@ -363,6 +365,7 @@ impl Weave {
         };
         self.tokens += item.piece.tokens;
         self.bytes += item.piece.bytes;
+        self.counted += item.counted();
         if self.growing {
             self.items.push(item);
             return;
@@ -370,6 +373,7 @@ impl Weave {
         let removed = self.items.remove(placeholder);
         self.tokens -= removed.piece.tokens;
         self.bytes -= removed.piece.bytes;
+        self.counted -= removed.counted();
         self.items.insert(in_place, item);
         self.touched = Some(Touched {
             at: in_place,
@@ -416,15 +420,16 @@ impl Weave {
         }
         self.tokens += piece.tokens;
         self.bytes += piece.bytes;
-        let unit = self.units;
-        self.items.push(Item {
+        let item = Item {
             piece,
             source,
             rule,
             kind,
-            unit,
+            unit: self.units,
             pinned,
-        });
+        };
+        self.counted += item.counted();
+        self.items.push(item);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::compact::Compactor;
 use super::compact::ladder::{self, Load, Terms};
+use super::cover::SummaryRoom;
 use super::item::{Item, Kind, Source};
 use super::{Session, fit};
 use crate::entry::Mask;
@@ -17,12 +18,30 @@ const SUMMARY_PERCENT: usize = 12;
 const SUMMARIES_PERCENT: usize = 50;
 
 /// What the wrapper around a summary costs at most.
-const SUMMARY_FRAME: usize = 96;
+pub(super) const SUMMARY_FRAME: usize = 96;
 
-/// What a build has to make room with.
+/// Where the number of messages comes down to when it is over its limit, in per cent. Each compaction breaks the prefix
+/// once, and messages cost nothing by themselves: a quarter of them at a time keeps most of what was said.
+const MESSAGES_TARGET_PERCENT: usize = 75;
+
+/// What happens to the rules that users gave in a span of which no summary is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rules {
+    /// They leave with their messages.
+    Dropped,
+    /// They stay, as a summary of rules alone or in their messages, whichever is shorter.
+    Summarised,
+    /// The messages that state them stay.
+    InPlace,
+}
+
+/// The means to make room.
+#[derive(Clone, Copy)]
 pub(super) struct Means<'a> {
-    /// What may write a summary, in order.
+    /// The compactors that may write a summary, in order.
     pub compactors: &'a [Arc<dyn Compactor>],
+    /// What happens to the rules that users gave where no summary is accepted.
+    pub rules: Rules,
     /// How long the log was before this build decided anything.
     pub before: usize,
     /// The time, for entries.
@@ -56,33 +75,57 @@ impl Session {
         if load.messages > keep {
             goal.messages = keep.min(limit.messages);
         }
-        let compactors = match config.enable_compaction {
-            true => self.settings.compactors.clone(),
-            false => Vec::new(),
+        let compactors = if config.enable_compaction {
+            self.settings.compactors.clone()
+        } else {
+            Vec::new()
         };
         let means = Means {
             compactors: &compactors,
+            rules: if compactors.is_empty() {
+                Rules::Dropped
+            } else {
+                Rules::Summarised
+            },
             before,
             now,
         };
+        // Asked for by number, and with room for more, the last ones stay whatever the ladder would rather take.
+        let by_number = keep < limit.messages && load.has_room(&trigger) && !overflow;
         // First with a tail that stays verbatim, then, if that is not enough, without, until there is
         // nothing more to gain: what is left to do would be done by the next build, at the prefix's
         // expense.
         for tail_tokens in [goal.tokens / 2, 0, 0, 0] {
             let entries = self.view.log().len();
-            self.climb(&goal, tail_tokens, &means)?;
+            let items = &self.weave.items;
+            let newest = if by_number {
+                ladder::newest(items, keep)
+            } else {
+                items.len()
+            };
+            let tail = ladder::tail(items, tail_tokens).min(newest);
+            self.climb(&goal, tail, &means)?;
             let settled = tail_tokens == 0 && self.view.log().len() == entries;
             if settled || self.load().within(&trigger) {
                 break;
             }
         }
         if !self.load().within(&limit) {
-            // The end of the work is worth more than a summary of its beginning.
-            let means = Means {
-                compactors: &[],
-                ..means
-            };
-            self.climb(&limit, 0, &means)?;
+            // The end of the work is worth more than a summary of its beginning, and so are the users' rules: first they
+            // stay in their messages, which is the shortest form of a few, then as a summary of rules alone.
+            self.rewind(before)?;
+            for rules in [Rules::InPlace, Rules::Summarised, Rules::Dropped] {
+                if self.load().within(&limit) {
+                    break;
+                }
+                let means = Means {
+                    compactors: &[],
+                    rules: rules.min(means.rules),
+                    ..means
+                };
+                let tail = ladder::tail(&self.weave.items, 0);
+                self.climb(&limit, tail, &means)?;
+            }
             self.cut(&limit, now)?;
         }
         if !self.load().within(&limit) {
@@ -99,15 +142,11 @@ impl Session {
     }
 
     /// One climb of the ladder.
-    fn climb(
-        &mut self,
-        goal: &Load,
-        tail_tokens: usize,
-        means: &Means<'_>,
-    ) -> Result<(), ContextError> {
+    fn climb(&mut self, goal: &Load, tail: usize, means: &Means<'_>) -> Result<(), ContextError> {
         let summarises = !means.compactors.is_empty();
         let items = &self.weave.items;
-        let floor = self.floor();
+        let load = self.load();
+        let floor = self.floor(means.rules);
         let share = goal.tokens.saturating_mul(SUMMARY_PERCENT) / 100;
         // In a small window a share of it says nothing: there it may be up to a quarter.
         let summary_tokens = share.clamp(256.min(goal.tokens / 4).max(64), 4_096);
@@ -122,24 +161,22 @@ impl Session {
             Some(last) if summarises && summarised + summary_tokens <= room => last + 1,
             _ => 0,
         };
-        let reserve = match summarises {
-            true => Load {
-                tokens: summary_tokens + SUMMARY_FRAME,
-                bytes: (summary_tokens + SUMMARY_FRAME) * 6,
-                messages: 1,
-            },
-            false => Load {
-                tokens: 0,
-                bytes: 0,
-                messages: 0,
-            },
+        let reserved_tokens = if summarises {
+            summary_tokens + SUMMARY_FRAME
+        } else {
+            0
+        };
+        let reserve = Load {
+            tokens: reserved_tokens,
+            bytes: reserved_tokens * 6,
+            messages: 0,
         };
         let terms = Terms {
             items,
             floor: &floor,
-            tail: ladder::tail(items, tail_tokens),
+            tail,
             begin,
-            load: self.load(),
+            load,
             goal: *goal,
             reserve,
             may_mask: self.settings.config.enable_compaction,
@@ -153,6 +190,7 @@ impl Session {
         let cover = plan.cover.filter(|&(start, end)| {
             !summarises || !self.is_settled(start, end, &floor, summary_tokens)
         });
+        let covered = cover.map(|(start, end)| self.span(start, end, &floor));
         if !plan.mask.is_empty() {
             let entry_ids = plan
                 .mask
@@ -165,26 +203,28 @@ impl Session {
                 reason,
                 keep_bytes: None,
             };
-            let covered = cover.map(|(start, end)| self.span(start, end, &floor));
             self.log(means.now, Payload::Mask(mask))?;
-            if let Some(covered) = covered {
-                self.cover(&covered, means, summary_tokens)?;
-            }
-        } else if let Some((start, end)) = cover {
-            let covered = self.span(start, end, &floor);
-            self.cover(&covered, means, summary_tokens)?;
+        }
+        if let Some(covered) = covered {
+            let room = SummaryRoom {
+                tokens: summary_tokens,
+                spare: load.has_room(goal).then(|| (goal.tokens - load.tokens) / 2),
+            };
+            self.cover(covered, means, room)?;
         }
         self.refresh()
     }
 
-    /// Which items may not leave the request.
-    fn floor(&self) -> Vec<bool> {
+    /// Marks the items that may not leave the request.
+    fn floor(&self, rules: Rules) -> Vec<bool> {
         let items = &self.weave.items;
         let mut floor: Vec<bool> = items
             .iter()
-            .map(|item| {
+            .enumerate()
+            .map(|(at, item)| {
                 item.kind == Kind::System
                     || item.pinned
+                    || rules == Rules::InPlace && self.states_rules(at)
                     || item.position().is_some_and(|p| self.view.is_current(p))
             })
             .collect();
@@ -275,7 +315,7 @@ impl Session {
         let price = |item: &Item| match unit {
             Unit::Tokens => item.piece.tokens,
             Unit::Bytes => item.piece.bytes,
-            Unit::Messages => 1,
+            Unit::Messages => item.counted(),
         };
         let user = self.latest_user();
         let sum = |wanted: &dyn Fn(usize, &Item) -> bool| {
@@ -357,6 +397,10 @@ fn goal(load: &Load, limit: &Load, trigger: &Load, overflow: bool, percent: usiz
     Load {
         tokens,
         bytes: pick(load.bytes, trigger.bytes, target.bytes),
-        messages: pick(load.messages, trigger.messages, target.messages.max(1)),
+        messages: pick(
+            load.messages,
+            trigger.messages,
+            limit.percent(MESSAGES_TARGET_PERCENT).messages.max(1),
+        ),
     }
 }

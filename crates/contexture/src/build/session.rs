@@ -405,7 +405,7 @@ impl Session {
         Load {
             tokens: self.tokens(),
             bytes: self.weave.bytes + self.frame_bytes,
-            messages: self.weave.items.len(),
+            messages: self.weave.counted,
         }
     }
 

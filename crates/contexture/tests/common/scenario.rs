@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use contexture::build::{Compactor, Receipt, Session, Settings, Turn, Wire};
+use contexture::build::{BuildResult, Compactor, Receipt, Session, Settings, Turn, Wire};
 use contexture::diff::{Diff, Side};
 use contexture::entry::{
     BranchSummary, Compaction, DeferredTool, Injection, Mask, RequestRecord, Target, ToolDelta,
@@ -37,6 +37,7 @@ struct Seen {
     receipt: Receipt,
     messages: Vec<Message>,
     appended: Vec<Entry>,
+    result: BuildResult,
     side: Side,
 }
 
@@ -304,6 +305,12 @@ impl Scenario {
         self
     }
 
+    /// Compacts down to so many messages.
+    pub fn keep(mut self, messages: usize) -> Self {
+        self.turn.keep_messages = Some(messages);
+        self
+    }
+
     pub fn overflow(mut self) -> Self {
         self.turn.overflow = true;
         self
@@ -348,6 +355,7 @@ impl Scenario {
             receipt: built.receipt(),
             messages: built.messages().cloned().collect(),
             appended: built.entries_to_append().cloned().collect(),
+            result: built.to_result(),
             side: Side::of(&built),
         });
         Ok(())
@@ -369,6 +377,11 @@ impl Scenario {
 
     pub fn receipt(&self) -> &Receipt {
         &self.seen().receipt
+    }
+
+    /// The result as `ctx build --json` prints it.
+    pub fn result_of_build(&self) -> &BuildResult {
+        &self.seen().result
     }
 
     pub fn messages(&self) -> &[Message] {

@@ -220,7 +220,7 @@ proptest! {
             };
             let brought = request.appended.iter().filter(|entry| !is_decision(entry)).count();
             let (said, decided) = request.appended.split_at(brought);
-            prop_assert_eq!(!decided.is_empty(), request.compacted);
+            prop_assert_eq!(!decided.is_empty(), request.made_room);
             prop_assert!(!said.iter().any(is_decision));
             let all = log(&session);
             let undecided = &all[..before + brought];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use contexture::build::{Built, Receipt, Rule, Wire};
+use contexture::build::{Built, ItemReceipt, Receipt, Rule, Wire};
 use contexture::message::openai;
 use contexture::prompt::Stability;
 use contexture::{Content, ContextError, Entry, Message, Part, Payload, Role, View};
@@ -24,7 +24,7 @@ pub struct Request {
     pub tools: Vec<Value>,
     pub appended: Vec<Entry>,
     pub tokens: usize,
-    pub compacted: bool,
+    pub made_room: bool,
 }
 
 impl From<Built<'_>> for Request {
@@ -41,7 +41,7 @@ impl From<Built<'_>> for Request {
             tools: built.tools().to_vec(),
             appended: built.entries_to_append().cloned().collect(),
             tokens: stats.input_tokens,
-            compacted: built.compacted(),
+            made_room: built.made_room(),
         }
     }
 }
@@ -54,7 +54,7 @@ pub fn check_request(
     seed: &TurnSeed,
     last: Option<&Request>,
 ) {
-    check_limits(how, request);
+    check_limits(how, view, request);
     check_digest(request);
     match how.wire {
         Wire::OpenAi => {
@@ -84,7 +84,7 @@ pub fn check_error(how: &How, error: &ContextError) {
 }
 
 /// Never over: by a count of its own.
-fn check_limits(how: &How, request: &Request) {
+fn check_limits(how: &How, view: &View, request: &Request) {
     let config = &how.config;
     let budget = &request.receipt.budget;
     let limit = config.max_input_tokens - config.reserved_output;
@@ -95,8 +95,19 @@ fn check_limits(how: &How, request: &Request) {
         config.max_input_tokens
     );
     assert!(config.max_bytes.is_none_or(|max| request.body.len() <= max));
-    let most = config.max_history_messages.unwrap_or(usize::MAX);
-    assert!(request.messages.len() <= most);
+    let of_history = |item: &&ItemReceipt| {
+        let id = item.origin.strip_prefix("entry:").unwrap_or_default();
+        let entry = view.log().iter().find(|entry| entry.id.as_str() == id);
+        let is_said = entry.is_some_and(|entry| {
+            matches!(
+                entry.payload,
+                Payload::Message { .. } | Payload::Injection(_)
+            )
+        });
+        is_said && item.rule != Rule::Repaired && !matches!(item.role, "system" | "developer")
+    };
+    let counted = request.receipt.items.iter().filter(of_history).count();
+    assert!(counted <= config.max_history_messages.unwrap_or(usize::MAX));
     if how.exact && how.wire == Wire::OpenAi {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let counted = common::count_body(&body);

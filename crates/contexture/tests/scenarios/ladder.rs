@@ -196,11 +196,15 @@ fn a_message_limit_is_kept_too() {
     }
     let s = s.build();
     assert_snapshot!(s.shape(), @r#"
-    00 user summary 425 "<summary>Asked:\n- [e0] Fix src/file_0.rs\n- [e2] Fix src/file_1.rs\n- …
+    00 user summary 876 "<summary>Asked:\n- [e0] Fix src/file_0.rs\n- [e2] Fix src/file_1.rs\n- …
     01 user kept 11 "Fix src/file_4.rs"
-    02 assistant→call_2 kept 23 ""
-    03 tool(call_2) kept 9 "out"
-    -- summarised e0 … e13 (13)
+    02 assistant→call_0 kept 23 ""
+    03 tool(call_0) kept 9 "out"
+    04 assistant→call_1 kept 23 ""
+    05 tool(call_1) kept 9 "out"
+    06 assistant→call_2 kept 23 ""
+    07 tool(call_2) kept 9 "out"
+    -- summarised e0 … e9 (9)
     "#);
 }
 

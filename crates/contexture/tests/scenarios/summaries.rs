@@ -259,7 +259,8 @@ fn a_lone_summary_is_not_summarised_again() {
     let s = tasks(s, 4).user("Go on").build();
     assert!(
         s.receipt().budget.used > 600 * 85 / 100,
-        "over the trigger for good"
+        "over the trigger for good: {}",
+        s.shape()
     );
     assert_snapshot!(s.shape(), @r#"
     00 system kept 236 "You word word word word word word word word word word word word word wo…
@@ -272,4 +273,47 @@ fn a_lone_summary_is_not_summarised_again() {
     let s = s.build();
     assert!(s.appended().is_empty(), "{:?}", s.appended());
     assert_eq!(s.shape(), shape);
+}
+
+/// A model may answer with anything: what says nothing about the conversation is no summary of it.
+#[test]
+fn a_summary_without_content_is_refused() {
+    for empty in [
+        "FAKE_OK turn",
+        "I'm sorry, but I can't help with that.",
+        "Summary: the user and the assistant had a conversation.",
+        "...",
+        "好的",
+    ] {
+        let canned = Canned(empty);
+        let mut s = Scenario::new(2_000).compactors(&[Arc::new(canned), Arc::new(Extract)]);
+        for n in 0..35 {
+            s = s
+                .user(&format!("Tell me of river {}", RIVERS[n % RIVERS.len()]))
+                .assistant(&long("It flows to the sea", 60));
+        }
+        let s = s.user("Which was the first?").build();
+        let said: String = s.messages().iter().map(|m| m.text().into_owned()).collect();
+        assert!(!said.contains(empty), "{empty}: {}", s.shape());
+        assert!(
+            said.contains("Elbe") || said.contains("Oder"),
+            "{}",
+            s.shape()
+        );
+    }
+}
+
+const RIVERS: [&str; 4] = ["Elbe", "Oder", "Weser", "Havel"];
+
+/// A compactor that always says the same.
+struct Canned(&'static str);
+
+impl Compactor for Canned {
+    fn name(&self) -> &str {
+        "canned"
+    }
+
+    fn summarise(&self, _: &Span<'_>) -> Result<String, String> {
+        Ok(self.0.to_owned())
+    }
 }

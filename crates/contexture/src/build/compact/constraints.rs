@@ -23,6 +23,11 @@ pub(super) struct Rule<'a> {
     pub text: &'a str,
 }
 
+/// Whether a message states a rule.
+pub(crate) fn has_rules(message: &Message) -> bool {
+    lines(message).next().is_some()
+}
+
 const PER_MESSAGE: usize = 16;
 const IN_ALL: usize = 64;
 const LONGEST: usize = 300;

@@ -7,15 +7,19 @@ use crate::{EntryId, Message, Role, ToolCall};
 /// A summary without a model: the same span gives the same text, anywhere.
 ///
 /// It keeps the rules that users gave, what was asked, what was decided, each call with its outcome,
-/// the names that matter and what is still open, a line each, cited by entry. What has no room leaves
-/// from the oldest.
+/// the names that matter and what is still open, a line each, cited by entry. Where there is room, the
+/// lines quote their messages whole; where there is not, they are cut, and the oldest leave.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extract;
+
+/// The rules that users gave, and nothing else: the shortest summary that may stand for a span.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RulesOnly;
 
 /// The headings of the summary, in their order, each with its share of the room in per cent. What
 /// one does not use, the next may.
 const HEADINGS: [(Heading, &str, usize); 6] = [
-    (Heading::Constraints, "Constraints:", 35),
+    (Heading::Constraints, "Constraints:", 100),
     (Heading::Open, "Open:", 15),
     (Heading::Requests, "Asked:", 55),
     (Heading::Said, "Said:", 40),
@@ -41,7 +45,6 @@ impl Compactor for Extract {
 
     fn summarise(&self, span: &Span<'_>) -> Result<String, String> {
         let rules = rules(&span.items);
-        let lines = lines(&span.items, &rules);
         let names = match span.probes.as_slice() {
             [] => String::new(),
             probes => format!("{NAMES} {}", probes.join(", ")),
@@ -49,42 +52,113 @@ impl Compactor for Extract {
         let frame = 4 * (HEADINGS.len() - usize::from(rules.is_empty()));
         let used = span.tokenizer.count(&names) + frame;
         let room = span.max_tokens.checked_sub(used);
-        let mut room = room.ok_or_else(|| format!("{} tokens are too few", span.max_tokens))?;
-        let mut text = String::new();
-        // What is said already is not said again.
-        let mut said: HashSet<String> = HashSet::new();
-        for (heading, title, share) in HEADINGS {
-            let mut allowed = room * share / 100;
-            let mut kept = Vec::new();
-            // The newest first: it is what the work goes on from.
-            for line in lines.iter().rev().filter(|line| line.heading == heading) {
-                let line = line.text();
-                if said.contains(&line) {
-                    continue;
-                }
-                let cost = span.tokenizer.count(&line) + 1;
-                if cost > allowed {
-                    break;
-                }
-                allowed -= cost;
-                room -= cost;
-                kept.push(line);
-            }
-            if heading == Heading::Constraints {
-                said.extend(kept.iter().cloned());
-            }
-            if !kept.is_empty() {
-                kept.reverse();
-                text.push_str(title);
-                text.push('\n');
-                kept.iter().for_each(|line| {
-                    text.push_str(line);
-                    text.push('\n');
-                });
-            }
-        }
+        let room = room.ok_or_else(|| format!("{} tokens are too few", span.max_tokens))?;
+        let lines = lines(&span.items, &rules);
+        let mut text = match whole(span, &lines, room) {
+            Some(text) => text,
+            None => fitted(span, &lines, room),
+        };
         text.push_str(&names);
         Ok(text.trim_end().to_owned())
+    }
+}
+
+impl Compactor for RulesOnly {
+    fn name(&self) -> &str {
+        "rules"
+    }
+
+    fn summarise(&self, span: &Span<'_>) -> Result<String, String> {
+        let rules = rules(&span.items);
+        let lines = lines(&[], &rules);
+        let room = span.max_tokens.saturating_sub(4);
+        let text = fitted(span, &lines, room);
+        if text.is_empty() {
+            return Err("no rule fits".to_owned());
+        }
+        Ok(text.trim_end().to_owned())
+    }
+}
+
+/// All lines with their messages quoted whole, where there is room for that.
+fn whole(span: &Span<'_>, lines: &[Line<'_>], room: usize) -> Option<String> {
+    // Few texts have longer tokens on average: a span that cannot fit is not written out to be counted.
+    const MEAN_TOKEN_BYTES: usize = 8;
+    let bytes: usize = span
+        .items
+        .iter()
+        .map(|item| item.message.text().len())
+        .sum();
+    if bytes / MEAN_TOKEN_BYTES > room {
+        return None;
+    }
+    let mut text = String::new();
+    let mut said: HashSet<String> = HashSet::new();
+    for (heading, title, _) in HEADINGS {
+        let under = lines.iter().filter(|line| line.heading == heading);
+        let under = under.map(|line| line.text(Length::Whole));
+        let under: Vec<String> = under.filter(|line| said.insert(line.clone())).collect();
+        if !under.is_empty() {
+            text.push_str(&format!("{title}\n{}\n", under.join("\n")));
+        }
+    }
+    (span.tokenizer.count(&text) <= room).then_some(text)
+}
+
+/// The lines that there is room for, each cut to a length, the newest of each heading.
+fn fitted(span: &Span<'_>, lines: &[Line<'_>], mut room: usize) -> String {
+    let mut text = String::new();
+    // What is said already is not said again.
+    let mut said: HashSet<String> = HashSet::new();
+    for (heading, title, share) in HEADINGS {
+        let mut allowed = room * share / 100;
+        let mut kept = Vec::new();
+        // The newest first: it is what the work goes on from.
+        for line in lines.iter().rev().filter(|line| line.heading == heading) {
+            let line = line.text(Length::Cut);
+            if said.contains(&line) {
+                continue;
+            }
+            let cost = span.tokenizer.count(&line) + 1;
+            if cost > allowed {
+                break;
+            }
+            allowed -= cost;
+            room -= cost;
+            kept.push(line);
+        }
+        if heading == Heading::Constraints {
+            said.extend(kept.iter().cloned());
+        }
+        if !kept.is_empty() {
+            kept.reverse();
+            text.push_str(title);
+            text.push('\n');
+            kept.iter().for_each(|line| {
+                text.push_str(line);
+                text.push('\n');
+            });
+        }
+    }
+    text
+}
+
+/// How much of a message a line quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    /// All of it.
+    Whole,
+    /// So much as tells what it is about.
+    Cut,
+}
+
+impl Length {
+    /// The most characters, where a cut line has this many.
+    fn of(self, cut: usize) -> usize {
+        match self {
+            Self::Whole => usize::MAX,
+            Self::Cut => cut,
+        }
     }
 }
 
@@ -156,31 +230,33 @@ impl<'a> Line<'a> {
         Self { heading, what }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, length: Length) -> String {
         match &self.what {
             What::Words(item, longest) => {
                 format!(
                     "- [{}] {}",
                     item.id,
-                    one_line(&item.message.text(), *longest)
+                    one_line(&item.message.text(), length.of(*longest))
                 )
             }
             What::Call(id, call, result) => format!(
                 "- [{id}] {}({}){}",
                 call.name,
-                one_line(&call.arguments, 120),
-                result.map(outcome).unwrap_or_default()
+                one_line(&call.arguments, length.of(120)),
+                result
+                    .map(|result| outcome(result, length))
+                    .unwrap_or_default()
             ),
             What::Rule(rule) => format!("- [{}] {}", rule.id, rule.text),
-            What::Line(line) => line.clone(),
+            What::Line(line) => clip(line, length.of(400)),
         }
     }
 }
 
 /// How a call ended, from the first words of its result.
-fn outcome(result: &Message) -> String {
+fn outcome(result: &Message, length: Length) -> String {
     const SIGNS: [&str; 5] = ["error", "traceback", "exception", "failed", "not found"];
-    let said = one_line(&result.text(), 100);
+    let said = one_line(&result.text(), length.of(100));
     let lower = said.to_lowercase();
     let sign = if SIGNS.iter().any(|sign| lower.contains(sign)) {
         "✗"
@@ -218,7 +294,7 @@ fn earlier(summary: &str) -> Vec<Line<'static>> {
             } else {
                 format!("- {line}")
             };
-            lines.push(Line::new(heading, What::Line(clip(&text, 400))));
+            lines.push(Line::new(heading, What::Line(text)));
         }
     }
     lines
@@ -232,7 +308,7 @@ fn one_line(text: &str, longest: usize) -> String {
             words.push(' ');
         }
         words.push_str(word);
-        if words.len() > 4 * longest {
+        if words.len() / 4 > longest {
             break;
         }
     }

@@ -9,12 +9,18 @@ use crate::build::item::{Item, Kind, Piece, Rule, Source};
 pub(crate) struct Load {
     pub tokens: usize,
     pub bytes: usize,
+    /// Messages of the history alone: see [`Item::counted`].
     pub messages: usize,
 }
 
 impl Load {
     pub(crate) fn within(&self, limit: &Self) -> bool {
-        self.tokens <= limit.tokens && self.bytes <= limit.bytes && self.messages <= limit.messages
+        self.has_room(limit) && self.messages <= limit.messages
+    }
+
+    /// Whether it is within the limits of size, so that nothing but the number of messages can be over.
+    pub(crate) fn has_room(&self, limit: &Self) -> bool {
+        self.tokens <= limit.tokens && self.bytes <= limit.bytes
     }
 
     fn less(&mut self, piece: &Piece) {
@@ -64,7 +70,7 @@ pub(crate) fn plan(terms: &Terms<'_>, mut masked: impl FnMut(&Item) -> Arc<Piece
     let mut masks: Vec<Option<Arc<Piece>>> = vec![None; tail];
     if terms.may_mask {
         for (i, slot) in masks.iter_mut().enumerate() {
-            if load.tokens <= goal.tokens && load.bytes <= goal.bytes {
+            if load.has_room(&goal) {
                 break;
             }
             let item = &items[i];
@@ -86,12 +92,16 @@ pub(crate) fn plan(terms: &Terms<'_>, mut masked: impl FnMut(&Item) -> Arc<Piece
     }
     load.tokens += terms.reserve.tokens;
     load.bytes += terms.reserve.bytes;
-    load.messages += terms.reserve.messages;
     // The prefix breaks here whatever else happens, and each token kept behind the break is billed
-    // again: so a span takes a little more than it must.
-    let goal = Load {
-        tokens: goal.tokens / 4 * 3,
-        ..goal
+    // again: so a span takes a little more than it must. Not where messages alone are too many: they
+    // cost no tokens.
+    let goal = if terms.load.has_room(&goal) {
+        goal
+    } else {
+        Load {
+            tokens: goal.tokens / 4 * 3,
+            ..goal
+        }
     };
     let mut start = None;
     let mut at = begin;
@@ -102,7 +112,8 @@ pub(crate) fn plan(terms: &Terms<'_>, mut masked: impl FnMut(&Item) -> Arc<Piece
             for i in at..end {
                 load.less(masks[i].as_deref().unwrap_or(&items[i].piece));
             }
-            load.messages = load.messages.saturating_sub(end - at);
+            let counted: usize = items[at..end].iter().map(Item::counted).sum();
+            load.messages = load.messages.saturating_sub(counted);
         }
         at = end;
     }
@@ -130,6 +141,21 @@ pub(crate) fn tail(items: &[Item], tokens: usize) -> usize {
         at = start;
     }
     at
+}
+
+/// Where the last `many` messages of the history begin, with the whole of a group that one of them is in.
+pub(crate) fn newest(items: &[Item], many: usize) -> usize {
+    let mut left = many;
+    let mut at = items.len();
+    while at > 0 && left > 0 {
+        at -= 1;
+        left -= items[at].counted();
+    }
+    if at < items.len() {
+        unit_start(items, at)
+    } else {
+        at
+    }
 }
 
 /// Spreads the floor over units: what stays keeps its whole group.

@@ -17,7 +17,8 @@ use crate::tokens::Tokenizer;
 use crate::{Entry, EntryId, Message};
 
 pub use constraints::constraints;
-pub use extract::Extract;
+pub(crate) use constraints::has_rules;
+pub use extract::{Extract, RulesOnly};
 pub use probes::probes;
 
 /// Writes a summary of a span of history.
