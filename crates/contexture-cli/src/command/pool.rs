@@ -16,6 +16,7 @@ use crate::args::{Pool as Command, PoolAdd};
 use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet::daemon;
+use crate::state;
 use crate::store::{self, Home};
 use crate::view::{self, Paint, plural, safe};
 use crate::work;
@@ -43,6 +44,7 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
     if let (false, Some(client)) = (changes.is_empty(), daemon(&config)?) {
         return asked(&client, &what, &changes, json);
     }
+    state::say_ignored(&config);
     let (log, mut loaded) = load(&store::of(&config)?)?;
     let pool = loaded.board.pool();
     match what {

@@ -13,7 +13,7 @@ use contexture_fleet::hub::{Hub, HubError, LocalHub, NatsHub, NatsOptions};
 use contexture_fleet::work::seal::{HubKey, KeyError};
 use contexture_fleet::work::{WorkOptions, WorkerOptions};
 use contexture_fleet::{RpcError, Why};
-use contexture_store::{BoardLog, Key};
+use contexture_store::{BoardLog, HUB_KEY, Key, StoreError};
 
 pub use agent::ByAgent;
 pub use command::ByCommand;
@@ -21,8 +21,9 @@ pub use native::{Native, told};
 pub use remote::RemoteHub;
 pub use tools::{PoolTools, TOOLS};
 
-use crate::config::{Config, DATA};
+use crate::config::Config;
 use crate::error::CliError;
+use crate::state;
 use crate::store::Home;
 
 /// The project's board.
@@ -61,13 +62,16 @@ pub fn options(
 pub fn key(config: &Config) -> Result<HubKey, CliError> {
     let key = match std::env::var(KEY) {
         Ok(own) if !own.is_empty() => HubKey::parse(own.trim(), KEY),
-        _ => HubKey::of_file(&config.root.join(DATA).join("hub.key")),
+        _ => HubKey::of_file(state::made(config)?, HUB_KEY),
     };
-    key.map_err(|error| key_error(&error))
+    key.map_err(|error| key_error(error))
 }
 
 /// What is wrong with a key, in words of this program.
-pub fn key_error(error: &KeyError) -> CliError {
+pub fn key_error(error: KeyError) -> CliError {
+    if let KeyError::State(error) = error {
+        return StoreError::from(error).into();
+    }
     let hint =
         "take it as `ctx pool key ID` gave it; for a project, remove the file and it is made anew";
     RpcError::new(Why::Invalid, error.to_string())
