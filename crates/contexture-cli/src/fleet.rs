@@ -69,8 +69,8 @@ pub fn open(
     dir: Option<&Path>,
     hub: Option<Arc<dyn Hub>>,
 ) -> Result<Arc<Fleet>, CliError> {
-    state::say_ignored(config);
     let home = store::open(dir)?;
+    state::say_ignored(config);
     let us = std::env::current_exe()?;
     let options = Options {
         root: std::path::absolute(&config.root)?,

@@ -18,7 +18,7 @@ pub fn folder(config: &Config) -> Result<&Path, CliError> {
 /// The same, made where it was not there.
 pub fn made(config: &Config) -> Result<&Path, CliError> {
     let state = known(config)?;
-    state.make().map_err(StoreError::from)?;
+    store::on_disk(config)?.make()?;
     Ok(state.folder())
 }
 

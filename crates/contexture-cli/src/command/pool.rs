@@ -44,8 +44,8 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
     if let (false, Some(client)) = (changes.is_empty(), daemon(&config)?) {
         return asked(&client, &what, &changes, json);
     }
-    state::say_ignored(&config);
     let (log, mut loaded) = load(&store::of(&config)?)?;
+    state::say_ignored(&config);
     let pool = loaded.board.pool();
     match what {
         Command::List => list(pool, json),

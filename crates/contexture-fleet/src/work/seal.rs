@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(read().unwrap().0, made.0);
         let file = folder.path().join("hub.key");
         use std::os::unix::fs::PermissionsExt as _;
-        let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode));
+        let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode));
         assert_eq!(
             std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o600

@@ -103,10 +103,18 @@ impl ProjectLog {
         self.acting.as_ref().ok_or(StoreError::NoState)
     }
 
+    /// Makes both folders. That of the data too, because a project is found by it.
+    pub fn make(&self) -> Result<(), StoreError> {
+        self.made().map(drop)
+    }
+
     /// The state, with its folder made.
     fn made(&self) -> Result<&Acting, StoreError> {
         let acting = self.state()?;
         if !acting.made.load(Ordering::Acquire) {
+            let data = self.data.disk();
+            let made = data.make_folder("").and_then(|()| data.sync_folder(""));
+            made.map_err(|error| StoreError::io(data.place(""), error))?;
             acting.state.make()?;
             acting.made.store(true, Ordering::Release);
         }
@@ -125,10 +133,7 @@ impl ProjectLog {
 
     /// Whether the user began the stream with this record.
     fn claimed(&self, stream: &Stream, first: &EntryId) -> Result<bool, StoreError> {
-        match &self.acting {
-            Some(acting) => acting.claims.has(stream, first),
-            None => Ok(false),
-        }
+        self.state()?.claims.has(stream, first)
     }
 
     /// Refuses to write to what is somebody else's; what is new becomes the user's own. Gives the first record that
@@ -136,7 +141,8 @@ impl ProjectLog {
     fn admit(&self, stream: &Stream, records: &[Record]) -> Result<Option<EntryId>, StoreError> {
         let first = self.data.first(stream)?;
         match (&first, records.first()) {
-            // With its claim first: it must never be without.
+            // With its claim first: it must never be without. Where nothing is kept, all is admitted or nothing.
+            (None, Some(_)) if self.admits_foreign && self.acting.is_none() => {}
             (None, Some(record)) => self.claim(stream, record.id())?,
             (Some(first), _) if !self.admits_foreign && !self.claimed(stream, first)? => {
                 return Err(StoreError::Foreign {
@@ -174,12 +180,12 @@ impl Log for ProjectLog {
             return home.replace(stream, expected, records);
         }
         let before = self.admit(stream, records)?;
-        let own = match &before {
-            Some(first) => self.claimed(stream, first)?,
-            None => true,
-        };
         let first = records.first().map(Record::id);
-        if let (true, Some(first)) = (own, first) {
+        // What is new was claimed before.
+        if let (Some(before), Some(first)) = (&before, first)
+            && self.acting.is_some()
+            && self.claimed(stream, before)?
+        {
             self.claim(stream, first)?;
         }
         home.replace(stream, expected, records)?;
