@@ -117,9 +117,10 @@ impl Sessions {
         let (Some(first), Some(tail)) = (first, self.log.tail(&stream)?) else {
             return Err(self.no_session(key));
         };
-        check_own(self.log.as_ref(), &stream)?;
         // A log of a newer version says so here.
-        if fork_in(&first.entry()?)?.is_some() {
+        let header = first.entry()?;
+        check_own(self.log.as_ref(), &stream)?;
+        if fork_in(&header)?.is_some() {
             self.check_own(key)?;
         }
         Ok(SessionLog {
