@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::acp::host;
 use crate::agent::scene::{Scene, says};
-use crate::common::{Project, message};
+use crate::common::{Project, id, message};
 use crate::fleet::scene::Daemon;
 
 /// An agent that wants to run, as a file of an earlier version has it.
@@ -153,13 +153,14 @@ fn a_shipped_session_is_read_and_not_continued() {
     ];
     let chat = [&chat[..], &[&scene.server.url]].concat();
     let said = message("user", "and now?").to_string();
+    let entry = id(&project.entries("s")[1]);
     for command in [
         run("and now?"),
         project.ctx(&chat).input("and now?\n"),
         project.ctx(&["sessions", "append", "s"]).input(said),
         project.ctx(&["sessions", "fork", "s", "f"]),
-        project.ctx(&["sessions", "undo", "s", "0"]),
-        project.ctx(&["sessions", "pin", "s", "0"]),
+        project.ctx(&["sessions", "undo", "s", &entry]),
+        project.ctx(&["sessions", "pin", "s", &entry]),
     ] {
         let (printed, said) = command.ends(5);
         assert!(printed.is_empty(), "{printed}");

@@ -27,7 +27,7 @@ fn quiet(ctx: Ctx, code: i32) -> (String, String) {
 /// A project that names its database, and whose user trusts it.
 fn with_url(url: &str) -> Project {
     let project = shipped(url);
-    quiet(project.ctx(&["trust", "--yes"]), 0);
+    project.ctx(&["trust", "--yes"]).success();
     project
 }
 

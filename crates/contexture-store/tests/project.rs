@@ -142,40 +142,42 @@ fn what_acts_lies_with_the_user_and_data_with_the_project() {
 #[test]
 fn what_somebody_else_began_is_read_and_not_continued() {
     let place = Place::new();
+    // Opened anew each time: whoever writes holds the stream.
+    let of = |user: &str| Sessions::new(place.log(user));
+    say(&of("them"), "s").unwrap();
+    say(&of("them"), "s").unwrap();
+    let tail = of("them").open(&key("s")).unwrap().tail().clone();
+    assert_eq!(of("me").list().unwrap().len(), 1);
+    assert_eq!(of("me").load(&key("s")).unwrap().view.log().len(), 3);
+    foreign(of("me").open(&key("s")));
+    foreign(of("me").fork(&key("s"), &tail, &key("f"), NOW));
+    foreign(of("me").check_own(&key("s")));
     let (mine, theirs) = (place.log("me"), place.log("them"));
-    let of = |log: &Arc<ProjectLog>| Sessions::new(log.clone() as Arc<dyn Log>);
-    let (my, their) = (of(&mine), of(&theirs));
-    say(&their, "s").unwrap();
-    say(&their, "s").unwrap();
-    let tail = their.open(&key("s")).unwrap().tail().clone();
-    assert_eq!(my.list().unwrap().len(), 1);
-    let loaded = my.load(&key("s")).unwrap();
-    assert_eq!(loaded.view.log().len(), 3);
-    foreign(my.open(&key("s")));
-    foreign(my.fork(&key("s"), &tail, &key("f"), NOW));
-    foreign(my.check_own(&key("s")));
     let stream = Stream::session(key("s"));
     foreign(mine.append(&stream, Expected::Any, &[record("x")]));
     foreign(mine.replace(&stream, Expected::Any, &[record("x")]));
     assert!(!mine.is_own(&stream).unwrap() && theirs.is_own(&stream).unwrap());
     // A fork of ours that stands on what is theirs.
-    their.fork(&key("s"), &tail, &key("f"), NOW).unwrap();
+    of("them").fork(&key("s"), &tail, &key("f"), NOW).unwrap();
     let fork = mine.foreign().unwrap();
     let fork = fork.iter().find(|one| one.info.stream.key == key("f"));
     mine.claim_foreign(fork.unwrap()).unwrap();
-    foreign(my.open(&key("f")));
+    foreign(of("me").open(&key("f")));
     for one in mine.foreign().unwrap() {
         mine.claim_foreign(&one).unwrap();
     }
-    say(&my, "s").unwrap();
-    say(&my, "f").unwrap();
+    say(&of("me"), "s").unwrap();
+    say(&of("me"), "f").unwrap();
     assert!(mine.foreign().unwrap().is_empty());
     // Both may go on now; what one of them removes and begins anew is theirs alone.
-    say(&their, "s").unwrap();
-    their.remove(&key("f")).unwrap();
-    their.remove(&key("s")).unwrap();
-    say(&their, "s").unwrap();
-    foreign(my.open(&key("s")));
+    say(&of("them"), "s").unwrap();
+    of("them").remove(&key("f")).unwrap();
+    of("them").remove(&key("s")).unwrap();
+    let later = "2026-01-02T00:00:00Z";
+    let mut anew = of("them").create(&key("s"), header(), later).unwrap();
+    anew.append(&[]).unwrap();
+    drop(anew);
+    foreign(of("me").open(&key("s")));
 }
 
 #[test]
@@ -311,6 +313,8 @@ fn what_an_earlier_version_left_is_moved_whole_and_once() {
     let session = Stream::session(key("s"));
     old.append(&session, Expected::EMPTY, &[record("1")])
         .unwrap();
+    old.release(&agents);
+    old.release(&pool);
     create_private(&place.data(), HUB_KEY, "secret").unwrap();
     let log = place.log("me");
     assert!(log.list(agent).unwrap().is_empty());
