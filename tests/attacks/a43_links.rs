@@ -164,6 +164,20 @@ fn a_key_that_is_a_link_or_that_others_can_read_is_refused() {
 }
 
 #[test]
+fn credentials_that_others_can_read_are_not_used() {
+    let project = Project::new();
+    let file = project.write("nats.creds", "secret");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+    let config = project.home().join(".config/contexture");
+    std::fs::create_dir_all(&config).unwrap();
+    let hub = json!({"hub": {"url": "nats://127.0.0.1:1", "credentials": file}});
+    std::fs::write(config.join("contexture.json"), hub.to_string()).unwrap();
+    let serve = project.ctx(&["serve", "--listen", "127.0.0.1:0"]);
+    let said = serve.failure(5, "others can read or change it");
+    assert!(said.contains("chmod 600"), "{said}");
+}
+
+#[test]
 fn a_link_on_the_way_to_the_state_is_refused() {
     let project = Project::new();
     project.say("s", &["one"]);

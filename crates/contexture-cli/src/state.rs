@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use contexture_store::{Earlier, HUB_KEY, ProjectLog, ProjectState, StoreError};
+use contexture_store::{Earlier, HUB_KEY, Kind, ProjectLog, ProjectState, StoreError};
 
 use crate::config::Config;
 use crate::error::CliError;
@@ -73,23 +73,18 @@ pub fn say_ignored(config: &Config) {
     }
 }
 
+/// What there is, in a few words.
 fn in_words(what: &Earlier) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for kind in contexture_store::Kind::ACTING {
-        let of_kind = |info: &&contexture_store::StreamInfo| info.stream.kind == kind;
-        if what.streams.iter().any(|info| of_kind(&info)) {
-            words.push(
-                match kind {
-                    contexture_store::Kind::Agent => "agents",
-                    contexture_store::Kind::Pool => "tasks",
-                    _ => "events",
-                }
-                .to_owned(),
-            );
-        }
-    }
-    if what.hub_key {
-        words.push(HUB_KEY.to_owned());
-    }
+    let names = [
+        (Kind::Agent, "agents"),
+        (Kind::Pool, "tasks"),
+        (Kind::Events, "events"),
+    ];
+    let there = |kind| what.streams.iter().any(|info| info.stream.kind == kind);
+    let mut words: Vec<&str> = names
+        .into_iter()
+        .filter_map(|(kind, name)| there(kind).then_some(name))
+        .collect();
+    words.extend(what.hub_key.then_some(HUB_KEY));
     words.join(", ")
 }

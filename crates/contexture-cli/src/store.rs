@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contexture_store::{FileOptions, Key, Loaded, Log, PgLog, PgOptions, ProjectLog, Sessions};
+use contexture_store::{
+    FileOptions, Key, Loaded, Log, PgLog, PgOptions, ProjectLog, Sessions, Stream,
+};
 
 use crate::config::{self, Config, DATA};
 use crate::error::CliError;
@@ -62,6 +64,15 @@ pub fn on_disk(config: &Config) -> Result<ProjectLog, CliError> {
         true => log.admitting_foreign(),
         false => log,
     })
+}
+
+/// Refuses a conversation that is not the user's own: its session, what was said in it, or what is remembered of it.
+pub fn check_own(sessions: &Sessions, key: &Key) -> Result<(), CliError> {
+    sessions.check_own(key)?;
+    for stream in [Stream::chat(key.clone()), Stream::memory(key.clone())] {
+        contexture_store::check_own(sessions.log().as_ref(), &stream)?;
+    }
+    Ok(())
 }
 
 /// The environment's word on where logs are kept.

@@ -16,7 +16,7 @@ use contexture::prompt::{Section, ToolPolicy};
 use contexture::{Settings, Wire};
 use contexture_agent::{Agent, Chat, History, Limits, ModelCompactor, Options, Stores, clock};
 use contexture_model::Model;
-use contexture_store::{Key, Memories, Sessions, Stream, Transcripts, check_own};
+use contexture_store::{Key, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Approver, Standing};
 use contexture_tools::mcp::{self, ServerConfig, Servers};
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
@@ -134,10 +134,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
     } = begin;
     let log = Arc::clone(home.sessions.log());
     // Before anything of them is read: what came with the folder is not the user's conversation.
-    home.sessions.check_own(&key)?;
-    for stream in [Stream::chat(key.clone()), Stream::memory(key.clone())] {
-        check_own(log.as_ref(), &stream)?;
-    }
+    store::check_own(&home.sessions, &key)?;
     let stores = Stores {
         transcripts: Transcripts::new(Arc::clone(&log)),
         memories: Memories::new(Arc::clone(&log), config.agent.memory_window),

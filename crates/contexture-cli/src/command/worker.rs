@@ -78,7 +78,7 @@ fn seat(options: &Worker, config: &Config) -> Result<Seat, CliError> {
     if let Ok(secret) = std::env::var(KEY)
         && !secret.is_empty()
     {
-        let seat = Seat::parse(&secret, KEY).map_err(|error| work::key_error(error))?;
+        let seat = Seat::parse(&secret, KEY).map_err(work::key_error)?;
         return match &options.id {
             Some(id) if id != seat.name.as_str() => Err(CliError::Usage {
                 what: format!("the key in {KEY} is that of `{}`, not of `{id}`", seat.name),

@@ -7,6 +7,8 @@ mod native;
 mod remote;
 mod tools;
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use contexture_fleet::hub::{Hub, HubError, LocalHub, NatsHub, NatsOptions};
@@ -64,7 +66,7 @@ pub fn key(config: &Config) -> Result<HubKey, CliError> {
         Ok(own) if !own.is_empty() => HubKey::parse(own.trim(), KEY),
         _ => HubKey::of_file(state::made(config)?, HUB_KEY),
     };
-    key.map_err(|error| key_error(error))
+    key.map_err(key_error)
 }
 
 /// What is wrong with a key, in words of this program.
@@ -90,6 +92,9 @@ pub async fn hub(config: &Config, namespace: &str) -> Result<Option<Arc<dyn Hub>
     let Some(url) = url(config) else {
         return Ok(None);
     };
+    if let Some(file) = &config.work.credentials {
+        check_private(file)?;
+    }
     let options = NatsOptions {
         url,
         namespace: namespace.to_owned(),
@@ -99,6 +104,18 @@ pub async fn hub(config: &Config, namespace: &str) -> Result<Option<Arc<dyn Hub>
     };
     let hub = NatsHub::connect(options).await.map_err(hub_error)?;
     Ok(Some(Arc::new(hub)))
+}
+
+/// Refuses a file with credentials that others can read. It may be a link: the user named it.
+fn check_private(file: &Path) -> Result<(), CliError> {
+    match file.metadata() {
+        Ok(about) if about.mode() & 0o077 != 0 => Err(CliError::NotAllowed {
+            what: format!("{}: others can read or change it", file.display()),
+            hint: format!("chmod 600 {}", file.display()),
+        }),
+        // What is not there is said by whoever reads it.
+        _ => Ok(()),
+    }
 }
 
 /// What the hub said, in words of this program.

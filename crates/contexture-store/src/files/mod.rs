@@ -216,8 +216,8 @@ impl FileLog {
         Ok(Some((file, end)))
     }
 
-    /// The id of the first record, if there is one. What is damaged is passed over without a word.
-    pub(crate) fn first(&self, stream: &Stream) -> Result<Option<EntryId>, StoreError> {
+    /// The first record, if there is one. What is damaged is passed over without a word.
+    pub(crate) fn first(&self, stream: &Stream) -> Result<Option<Record>, StoreError> {
         let Some((file, end)) = self.open_to_read(stream)? else {
             return Ok(None);
         };
@@ -226,7 +226,7 @@ impl FileLog {
         let failed = |error| self.failed(&path(stream), error);
         while let Some(line) = lines.next().map_err(failed)? {
             if let Ok(record) = line.record() {
-                return Ok(Some(record.id().clone()));
+                return Ok(Some(record));
             }
         }
         Ok(None)

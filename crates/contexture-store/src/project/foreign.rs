@@ -1,9 +1,7 @@
 //! What somebody else put into the project's folder.
 
-use contexture::EntryId;
-
 use super::ProjectLog;
-use crate::{Kind, Log, StoreError, StreamInfo};
+use crate::{Kind, Log, Record, StoreError, StreamInfo};
 
 /// A stream that this user did not begin, as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +9,7 @@ pub struct Foreign {
     /// Which one, and how much it holds.
     pub info: StreamInfo,
     /// Its first record: the claim is for what begins so, and for nothing that is put in its place.
-    pub first: EntryId,
+    pub first: Record,
 }
 
 impl ProjectLog {

@@ -113,7 +113,7 @@ impl ProjectLog {
         let acting = self.state()?;
         if !acting.made.load(Ordering::Acquire) {
             let data = self.data.disk();
-            let made = data.make_folder("").and_then(|()| data.sync_folder(""));
+            let made = data.make_folder("");
             made.map_err(|error| StoreError::io(data.place(""), error))?;
             acting.state.make()?;
             acting.made.store(true, Ordering::Release);
@@ -121,29 +121,29 @@ impl ProjectLog {
         Ok(acting)
     }
 
-    fn claim(&self, stream: &Stream, first: &EntryId) -> Result<(), StoreError> {
+    fn claim(&self, stream: &Stream, first: &Record) -> Result<(), StoreError> {
         self.made()?.claims.add(stream, first)
     }
 
-    fn unclaim(&self, stream: &Stream, first: &EntryId) {
+    fn unclaim(&self, stream: &Stream, first: &Record) {
         if let Some(acting) = &self.acting {
             acting.claims.remove(stream, first);
         }
     }
 
     /// Whether the user began the stream with this record.
-    fn claimed(&self, stream: &Stream, first: &EntryId) -> Result<bool, StoreError> {
+    fn claimed(&self, stream: &Stream, first: &Record) -> Result<bool, StoreError> {
         self.state()?.claims.has(stream, first)
     }
 
     /// Refuses to write to what is somebody else's; what is new becomes the user's own. Gives the first record that
     /// is there.
-    fn admit(&self, stream: &Stream, records: &[Record]) -> Result<Option<EntryId>, StoreError> {
+    fn admit(&self, stream: &Stream, records: &[Record]) -> Result<Option<Record>, StoreError> {
         let first = self.data.first(stream)?;
         match (&first, records.first()) {
             // With its claim first: it must never be without. Where nothing is kept, all is admitted or nothing.
             (None, Some(_)) if self.admits_foreign && self.acting.is_none() => {}
-            (None, Some(record)) => self.claim(stream, record.id())?,
+            (None, Some(record)) => self.claim(stream, record)?,
             (Some(first), _) if !self.admits_foreign && !self.claimed(stream, first)? => {
                 return Err(StoreError::Foreign {
                     stream: stream.clone(),
@@ -180,7 +180,7 @@ impl Log for ProjectLog {
             return home.replace(stream, expected, records);
         }
         let before = self.admit(stream, records)?;
-        let first = records.first().map(Record::id);
+        let first = records.first();
         // What is new was claimed before.
         if let (Some(before), Some(first)) = (&before, first)
             && self.acting.is_some()

@@ -1,24 +1,23 @@
 //! Which streams of a project's folder this user began. A claim is an empty file in the state folder: its name binds the
-//! project's place, the stream and its first record. Nobody else can make one, and it is there whole or not at all.
+//! project's place, the stream and its first record with all that it says, its time too, which nobody guesses. Nobody else
+//! can make one, and it is there whole or not at all.
 
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use contexture::EntryId;
-
 use super::ProjectState;
 use crate::disk::{Create, Disk, RealDisk};
-use crate::{Durability, StoreError, Stream};
+use crate::{Durability, Record, StoreError, Stream};
 
 /// The claims of a project.
 pub struct Claims {
     state: ProjectState,
     disk: RealDisk,
     durability: Durability,
-    /// What is known to be claimed: a claim that is there stays.
-    known: Mutex<HashMap<Stream, EntryId>>,
+    /// The claims that are known to be there: they stay.
+    known: Mutex<HashMap<Stream, String>>,
 }
 
 const FOLDER: &str = "claims";
@@ -36,14 +35,14 @@ impl Claims {
     }
 
     /// Whether the user began the stream with this record.
-    pub fn has(&self, stream: &Stream, first: &EntryId) -> Result<bool, StoreError> {
-        if self.known().get(stream) == Some(first) {
+    pub fn has(&self, stream: &Stream, first: &Record) -> Result<bool, StoreError> {
+        let path = self.path(stream, first);
+        if self.known().get(stream) == Some(&path) {
             return Ok(true);
         }
-        let path = self.path(stream, first);
         match self.disk.open(&path, Create::No) {
             Ok(_) => {
-                self.remember(stream, first);
+                self.remember(stream, path);
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -53,7 +52,7 @@ impl Claims {
 
     /// Records that the user begins the stream with this record. To be called before the record is written: a claim
     /// without a stream claims nothing, a stream without its claim would be taken for somebody else's.
-    pub fn add(&self, stream: &Stream, first: &EntryId) -> Result<(), StoreError> {
+    pub fn add(&self, stream: &Stream, first: &Record) -> Result<(), StoreError> {
         if self.has(stream, first)? {
             return Ok(());
         }
@@ -74,21 +73,22 @@ impl Claims {
         };
         drop(made.map_err(failed)?);
         self.sync(&folder).map_err(failed)?;
-        self.remember(stream, first);
+        self.remember(stream, path);
         Ok(())
     }
 
     /// Takes a claim back: the stream that it was for is gone, or begins otherwise by now.
-    pub fn remove(&self, stream: &Stream, first: &EntryId) {
+    pub fn remove(&self, stream: &Stream, first: &Record) {
+        let path = self.path(stream, first);
         let mut known = self.known();
-        if known.get(stream) == Some(first) {
+        if known.get(stream) == Some(&path) {
             known.remove(stream);
         }
         // One that is left claims nothing.
-        let _ = self.disk.remove(&self.path(stream, first));
+        let _ = self.disk.remove(&path);
     }
 
-    fn path(&self, stream: &Stream, first: &EntryId) -> String {
+    fn path(&self, stream: &Stream, first: &Record) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("contexture 2026 claim of a stream");
         let place = self.state.project().as_os_str().as_bytes();
         let kind = stream.kind.as_str().as_bytes();
@@ -96,7 +96,7 @@ impl Claims {
             place,
             kind,
             stream.key.as_str().as_bytes(),
-            first.as_str().as_bytes(),
+            first.text().as_bytes(),
         ] {
             // Each with its length before it, so that no two are the same bytes.
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -118,15 +118,15 @@ impl Claims {
         }
     }
 
-    fn remember(&self, stream: &Stream, first: &EntryId) {
+    fn remember(&self, stream: &Stream, path: String) {
         let mut known = self.known();
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
-        known.insert(stream.clone(), first.clone());
+        known.insert(stream.clone(), path);
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Stream, EntryId>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Stream, String>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,3 +1,5 @@
+//! The state of one project, and whether this version has looked at the project before.
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
