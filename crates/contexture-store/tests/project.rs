@@ -219,8 +219,13 @@ fn another_first_record_makes_a_stream_somebody_elses() {
     log.append(&stream, Expected::EMPTY, &[record("1"), record("2")])
         .unwrap();
     let file = place.data().join("sessions/s/log.jsonl");
-    std::fs::write(&file, "{\"id\":\"other\"}\n{\"id\":\"2\"}\n").unwrap();
-    foreign(log.append(&stream, Expected::Any, &[record("3")]));
+    let own = std::fs::read_to_string(&file).unwrap();
+    // Ids can be guessed; what else the record says is looked at, too.
+    for other in ["other", "1"] {
+        let text = format!("{{\"id\":\"{other}\"}}\n{{\"id\":\"2\"}}\n");
+        std::fs::write(&file, text).unwrap();
+        foreign(log.append(&stream, Expected::Any, &[record("3")]));
+    }
     // The same record for another stream, or in another place, is no claim either.
     let copied = Stream::session(key("copy"));
     place
@@ -228,7 +233,7 @@ fn another_first_record_makes_a_stream_somebody_elses() {
         .append(&copied, Expected::EMPTY, &[record("1")])
         .unwrap();
     foreign(log.append(&copied, Expected::Any, &[record("3")]));
-    std::fs::write(&file, "{\"id\":\"1\"}\n").unwrap();
+    std::fs::write(&file, own).unwrap();
     assert!(log.is_own(&stream).unwrap());
     let moved = place.folder.path().join("moved");
     std::fs::rename(place.project(), &moved).unwrap();
