@@ -1,7 +1,7 @@
 //! `ctx acp`, as an editor sees it: the built program, a client with the official crate, a scripted
 //! model, real tools, a real log.
 
-mod host;
+pub mod host;
 mod hostile;
 mod js;
 mod load;

@@ -20,9 +20,10 @@ impl Scene {
     }
 
     pub fn with(server: ModelServer) -> Self {
+        let home = tempfile::tempdir().unwrap();
         Self {
-            project: Project::new(),
-            home: tempfile::tempdir().unwrap(),
+            project: Project::of_user(home.path()),
+            home,
             server,
         }
     }
@@ -31,7 +32,6 @@ impl Scene {
     pub fn ctx(&self, args: &[&str]) -> Ctx {
         self.project
             .ctx(args)
-            .env("HOME", self.home.path().to_str().unwrap())
             .env("OPENAI_API_KEY", "sk-of-the-tests-1234567890")
             .env("ANTHROPIC_API_KEY", "sk-ant-of-the-tests-1234567890")
     }

@@ -52,7 +52,7 @@ impl Trap {
 }
 
 /// All files under a folder, with what they hold.
-fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub fn everything(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     for item in std::fs::read_dir(folder).unwrap() {
         let path = item.unwrap().path();

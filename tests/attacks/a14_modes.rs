@@ -32,6 +32,8 @@ fn files_and_folders_are_private() {
             .arg(folder.path())
             .args(args)
             .env_remove("CONTEXTURE_STORE_URL")
+            .env_remove("XDG_STATE_HOME")
+            .env("HOME", project.home())
             .output()
             .unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");

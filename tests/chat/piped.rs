@@ -10,8 +10,7 @@ fn chat(project: &Project, server: &ModelServer, more: &[&str]) -> Ctx {
     let mut args = vec!["chat", "--session", "talk", "--model", "openai:gpt-4o"];
     args.extend(["--base-url", &server.url]);
     args.extend(more);
-    let home = project.path().to_str().unwrap();
-    project.ctx(&args).env("HOME", home)
+    project.ctx(&args)
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use contexture_store::UserState;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -19,6 +20,8 @@ pub struct Ctx {
     args: Vec<String>,
     input: Vec<u8>,
     dir: PathBuf,
+    /// Nothing of whoever runs the tests: `.home` in the folder that it runs in, unless given.
+    home: Option<PathBuf>,
     env: Vec<(String, String)>,
 }
 
@@ -27,6 +30,7 @@ pub fn ctx(args: &[&str]) -> Ctx {
         args: args.iter().map(|&arg| arg.to_owned()).collect(),
         input: Vec::new(),
         dir: PathBuf::from(ROOT),
+        home: None,
         env: Vec::new(),
     }
 }
@@ -42,6 +46,11 @@ impl Ctx {
         self
     }
 
+    pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.home = Some(home.into());
+        self
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
@@ -50,13 +59,13 @@ impl Ctx {
     /// The command, not started yet, with pipes at both ends.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ctx"));
+        let home = self.home.clone();
         command
             .args(&self.args)
             .current_dir(&self.dir)
             .env_remove("CONTEXTURE_STORE_URL")
             .env_remove("CONTEXTURE_TRUST")
-            // Nothing of whoever runs the tests.
-            .env("HOME", self.dir.join(".home"))
+            .env("HOME", home.unwrap_or_else(|| self.dir.join(".home")))
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_CACHE_HOME")
             .env_remove("XDG_STATE_HOME")
@@ -144,6 +153,7 @@ impl Ctx {
 /// A project in a folder of its own, gone with the test.
 pub struct Project {
     folder: TempDir,
+    home: PathBuf,
 }
 
 impl Project {
@@ -151,7 +161,17 @@ impl Project {
         let folder = tempfile::tempdir().unwrap();
         // A project of its own, wherever the temporary folder is.
         std::fs::create_dir(folder.path().join(".contexture")).unwrap();
-        Self { folder }
+        let home = folder.path().join(".home");
+        Self { folder, home }
+    }
+
+    /// The same, for somebody whose home is elsewhere.
+    pub fn of_user(home: impl Into<PathBuf>) -> Self {
+        let home = home.into();
+        Self {
+            home,
+            ..Self::new()
+        }
     }
 
     /// With the example session, as it was run with 4,000 tokens: 61 entries and a header, 16
@@ -169,7 +189,24 @@ impl Project {
     }
 
     pub fn ctx(&self, args: &[&str]) -> Ctx {
-        ctx(args).dir(self.path())
+        ctx(args).dir(self.path()).home(&self.home)
+    }
+
+    /// The home of whoever works on it.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The user's state folder.
+    pub fn user_state(&self) -> PathBuf {
+        self.home().join(".local/state/contexture")
+    }
+
+    /// Where what acts in the project is kept for its user.
+    pub fn state(&self) -> PathBuf {
+        UserState::new(self.user_state())
+            .of_project(self.path())
+            .unwrap()
     }
 
     /// A session's file.

@@ -8,6 +8,8 @@ pub fn command(folder: &Path, args: &[&str]) -> Command {
     command
         .args(["--dir".as_ref(), folder.as_os_str()])
         .args(args)
+        .env("HOME", folder.join(".home"))
+        .env_remove("XDG_STATE_HOME")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -12,7 +12,7 @@ fn there_is_one_daemon_for_a_project() {
     daemon
         .ctx(&["serve", "--listen", "127.0.0.1:0"])
         .failure(1, "already");
-    let file = daemon.project.path().join(".contexture/daemon.json");
+    let file = daemon.project.state().join("daemon.json");
     let mode =
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);

@@ -131,13 +131,7 @@ fn a_daemon_that_is_told_to_end_leaves_nothing_and_comes_back_with_its_agents() 
     let child: i64 = daemon.prompt("on", "child").parse().unwrap();
     assert_eq!(daemon.terminate(), Some(0));
     gone(child);
-    assert!(
-        !daemon
-            .project
-            .path()
-            .join(".contexture/daemon.json")
-            .exists()
-    );
+    assert!(!daemon.project.state().join("daemon.json").exists());
     // Without a daemon what is known is still known.
     let states = |daemon: &Daemon| {
         let all = daemon.ctx(&["agent", "list", "--json"]).json();

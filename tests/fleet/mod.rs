@@ -4,6 +4,7 @@
 mod attacks;
 mod daemon;
 mod life;
+mod migrate;
 mod prompts;
 mod real;
 pub mod scene;

@@ -144,7 +144,7 @@ impl Daemon {
 
     /// The owner's secret.
     pub fn secret(&self) -> String {
-        let file = self.project.path().join(".contexture/daemon.json");
+        let file = self.project.state().join("daemon.json");
         let daemon: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         daemon["secret"].as_str().unwrap().to_owned()
     }
@@ -215,7 +215,7 @@ impl Daemon {
 
     /// All that was logged as having happened, of one type.
     pub fn events(&self, kind: &str) -> Vec<Value> {
-        let folder = self.project.path().join(".contexture/events");
+        let folder = self.project.state().join("events");
         let mut all = Vec::new();
         for file in std::fs::read_dir(folder).into_iter().flatten() {
             let text = std::fs::read_to_string(file.unwrap().path()).unwrap_or_default();

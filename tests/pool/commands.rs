@@ -52,7 +52,7 @@ fn the_same_as_data() {
 fn it_is_kept_in_the_log_and_the_doctor_knows_it() {
     let project = project();
     project.ctx(&["pool", "remove", "coder"]).success();
-    let log = std::fs::read_to_string(project.path().join(".contexture/pool/main.jsonl")).unwrap();
+    let log = std::fs::read_to_string(project.state().join("pool/main.jsonl")).unwrap();
     assert_eq!(log.lines().count(), 4);
     assert!(
         log.lines()

@@ -130,13 +130,22 @@ fn the_projects_own_daemon_is_found_and_no_other() {
             .env("CONTEXTURE_SESSION_TOKEN", &token)
     };
     list().failure(1, "no daemon runs");
-    let folder = daemon.project.path().join(".contexture");
-    let file = folder.join("daemon.json");
-    let brought =
-        json!({"pid": 1, "url": daemon.url, "secret": OWNER, "version": "0", "started": ""});
-    std::fs::write(&file, brought.to_string()).unwrap();
-    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    // One that came with the project is not even looked at.
+    let shipped = daemon.project.path().join(".contexture");
+    let own = daemon.project.state();
+    std::fs::create_dir_all(&own).unwrap();
+    for folder in [&shipped, &own] {
+        let file = folder.join("daemon.json");
+        let brought =
+            json!({"pid": 1, "url": daemon.url, "secret": OWNER, "version": "0", "started": ""});
+        std::fs::write(&file, brought.to_string()).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+        list().failure(1, "no daemon runs");
+    }
+    let _held = DaemonLock::take(&shipped).unwrap();
     list().failure(1, "no daemon runs");
+    let folder = own;
+    let file = folder.join("daemon.json");
     let lock = DaemonLock::take(&folder).unwrap();
     let mut found = Found::new(daemon.url.clone(), "now").unwrap();
     found.secret = OWNER.to_owned();

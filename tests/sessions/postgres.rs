@@ -24,7 +24,15 @@ fn quiet(ctx: Ctx, code: i32) -> (String, String) {
     (stdout, stderr)
 }
 
+/// A project that names its database, and whose user trusts it.
 fn with_url(url: &str) -> Project {
+    let project = shipped(url);
+    project.ctx(&["trust", "--yes"]).success();
+    project
+}
+
+/// A project that names a database, as it comes from anybody.
+fn shipped(url: &str) -> Project {
     let project = Project::new();
     project.write(
         "contexture.json",
@@ -177,45 +185,44 @@ fn what_the_database_refuses_is_told_without_the_password() {
     }
 }
 
-/// A project comes from anybody. What is said here does not go to a machine of their choosing.
+/// Attack 42: a project comes from anybody. Before it is trusted nothing is connected to that it names, on this machine
+/// or elsewhere, and nothing that is said here goes there.
 #[test]
 fn a_project_cannot_send_the_log_elsewhere() {
-    // Any address of this machine that is not its loopback will do for one of another.
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
-    for host in [
-        "192.0.2.1",
-        "db.example.com",
-        "0.0.0.0",
-        "localhost.example.com",
-    ] {
-        let project = with_url(&format!("postgres://u:s3cret@{host}:{port}/d"));
+    for host in ["127.0.0.1", "localhost", "0.0.0.0", "192.0.2.1"] {
+        let project = shipped(&format!("postgres://u:s3cret@{host}:{port}/d"));
         for args in [
             &["sessions", "list"][..],
             &["sessions", "append", "s"],
             &["doctor", "--fix"],
             &["replay", "s"],
+            &["pool", "list"],
+            &["task", "list"],
+            &["agent", "list"],
         ] {
             let begun = std::time::Instant::now();
-            let (printed, said) = quiet(
-                project.ctx(args).input(message("user", "hi").to_string()),
-                5,
-            );
-            assert_eq!(printed, "");
+            let said = message("user", "hi").to_string();
+            let (_, said) = quiet(project.ctx(args).input(said), 0);
             assert!(
-                said.contains("names a database on another machine"),
+                said.contains("not trusted, so its store.url does not count"),
                 "{said}"
             );
-            assert!(said.contains("set CONTEXTURE_STORE_URL"), "{said}");
             assert!(begun.elapsed().as_secs() < 2, "it waited for somebody");
         }
+        assert!(project.log("s").exists());
     }
-    let several = with_url(&format!("postgres://u:s3cret@localhost,192.0.2.1:{port}/d"));
-    quiet(several.ctx(&["sessions", "list"]), 5);
-    let hidden = with_url(&format!(
-        "postgres://u:s3cret@localhost:{port}/d?hostaddr=192.0.2.1"
-    ));
-    quiet(hidden.ctx(&["sessions", "list"]), 5);
     assert!(listener.accept().is_err(), "somebody called");
+    let trusted = with_url(&format!("postgres://u:s3cret@127.0.0.1:{port}/d"));
+    let begun = trusted.ctx(&["sessions", "list"]).command().spawn();
+    let mut child = begun.unwrap();
+    let called = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        listener.accept().is_ok()
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(called, "with trust it counts");
 }

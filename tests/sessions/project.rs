@@ -52,7 +52,8 @@ fn dir_says_which_project() {
     for command in commands {
         let here = project.ctx(command).success();
         let args = [command, &["--dir", dir]].concat();
-        let there = ctx(&args).dir(elsewhere.path()).success();
+        let there = ctx(&args).dir(elsewhere.path()).home(project.home());
+        let there = there.success();
         assert_eq!(here, there, "{command:?}");
         let args = [command, &["--dir", "no/such/folder"]].concat();
         let stderr = ctx(&args)

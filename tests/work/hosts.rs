@@ -144,7 +144,7 @@ fn whoever_is_cut_off_loses_its_task_and_its_late_result_is_refused() {
     // Until it must have finished, by itself.
     std::thread::sleep(Duration::from_secs(8));
     host.mend();
-    let events = project.path().join(".contexture/events");
+    let events = project.state().join("events");
     let refused = until("a refused word", Duration::from_secs(90), || {
         let all = std::fs::read_dir(&events).ok()?.flatten();
         let mut all = all.filter_map(|file| std::fs::read_to_string(file.path()).ok());

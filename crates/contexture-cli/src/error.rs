@@ -87,8 +87,12 @@ impl CliError {
                 | StoreError::BadRecord { .. }
                 | StoreError::IdTaken { .. }
                 | StoreError::NoEntry { .. }
+                | StoreError::NoState
                 | StoreError::Context(_) => 3,
-                StoreError::NotOurs { .. } | StoreError::Forked { .. } => 5,
+                StoreError::NotOurs { .. }
+                | StoreError::Forked { .. }
+                | StoreError::Foreign { .. } => 5,
+                StoreError::State(error) if error.is_not_private() => 5,
                 _ => 1,
             },
             Self::Weights(error) => match error {

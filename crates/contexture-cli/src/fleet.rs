@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::config::{self, Config, DATA};
 use crate::error::CliError;
 use crate::settings;
+use crate::state;
 use crate::store;
 use crate::trust::State;
 use crate::work;
@@ -39,7 +40,7 @@ pub fn reach(dir: Option<&Path>) -> Result<Reach, CliError> {
     if let Some(client) = daemon(&config)? {
         return Ok(Reach::Daemon(client));
     }
-    let lock = DaemonLock::take(&config.root.join(DATA))?;
+    let lock = DaemonLock::take(state::made(&config)?)?;
     Ok(Reach::Here {
         fleet: open(&config, dir, None)?,
         _lock: lock,
@@ -56,7 +57,7 @@ pub fn daemon_only(dir: Option<&Path>) -> Result<Client, CliError> {
 
 /// The daemon of a project, where one runs.
 pub fn daemon(config: &Config) -> Result<Option<Client>, CliError> {
-    let Some(daemon) = Daemon::find(&config.root.join(DATA))? else {
+    let Some(daemon) = Daemon::find(state::folder(config)?)? else {
         return Ok(None);
     };
     Ok(Some(Client::new(&daemon.url, &daemon.secret)?))
@@ -69,6 +70,7 @@ pub fn open(
     hub: Option<Arc<dyn Hub>>,
 ) -> Result<Arc<Fleet>, CliError> {
     let home = store::open(dir)?;
+    state::say_ignored(config);
     let us = std::env::current_exe()?;
     let options = Options {
         root: std::path::absolute(&config.root)?,

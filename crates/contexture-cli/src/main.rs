@@ -14,6 +14,7 @@ mod providers;
 mod session;
 mod settings;
 mod skills;
+mod state;
 mod store;
 mod telemetry;
 mod trust;

@@ -7,8 +7,9 @@ use contexture_server::{Client, ClientError, Daemon, Fault};
 use serde_json::{Value, json};
 
 use crate::args::At;
-use crate::config::{self, DATA};
+use crate::config;
 use crate::error::CliError;
+use crate::state;
 
 /// Where the daemon is, for programs that an agent starts.
 pub const URL_VARIABLE: &str = "CONTEXTURE_URL";
@@ -32,8 +33,8 @@ pub fn client(at: &At, dir: Option<&Path>) -> Result<Client, CliError> {
 
 /// The address of the project's daemon.
 fn found(dir: Option<&Path>) -> Result<String, CliError> {
-    let folder = config::load(dir)?.root.join(DATA);
-    match Daemon::find(&folder)? {
+    let config = config::load(dir)?;
+    match Daemon::find(state::folder(&config)?)? {
         Some(daemon) => Ok(daemon.url),
         None => Err(CliError::Daemon(ClientError {
             why: Fault::Unreachable,

@@ -4,11 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contexture_store::{FileLog, FileOptions, Key, Loaded, Log, PgLog, PgOptions, Sessions};
+use contexture_store::{
+    FileOptions, Key, Loaded, Log, PgLog, PgOptions, ProjectLog, Sessions, Stream,
+};
 
-use crate::config::{self, Chosen, Config, DATA};
+use crate::config::{self, Config, DATA};
 use crate::error::CliError;
 use crate::view::safe;
+use crate::{state, trust};
 
 /// How long a command waits for another one that writes to the same session.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The log of a project.
 pub struct Home {
     pub sessions: Sessions,
-    /// Where the log is a folder.
-    pub files: Option<Arc<FileLog>>,
+    /// Where the log is on this disk.
+    pub files: Option<Arc<ProjectLog>>,
 }
 
 /// Opens the log of the project.
@@ -27,19 +30,21 @@ pub fn open(dir: Option<&Path>) -> Result<Home, CliError> {
 
 /// The log that a configuration names.
 pub fn of(config: &Config) -> Result<Home, CliError> {
-    if let Some(url) = url(config.store.url.clone())? {
-        let log: Arc<dyn Log> = Arc::new(PgLog::connect(&url, PgOptions::default())?);
+    let own = std::env::var(URL).ok().filter(|url| !url.is_empty());
+    let set = config.store.url.as_ref().map(|chosen| &chosen.value);
+    if let Some(url) = own.as_ref().or(set) {
+        let log: Arc<dyn Log> = Arc::new(PgLog::connect(url, PgOptions::default())?);
         return Ok(Home {
             sessions: Sessions::new(log),
             files: None,
         });
     }
-    let options = FileOptions {
-        durability: config.store.durability,
-        patience: PATIENCE,
-        listener: Arc::new(|notice| eprintln!("ctx: {}", safe(&notice.to_string()))),
-    };
-    let files = Arc::new(FileLog::new(config.root.join(DATA), options));
+    if config.withheld.contains(&"store.url") {
+        eprintln!(
+            "ctx: this folder is not trusted, so its store.url does not count: `ctx trust` shows it"
+        );
+    }
+    let files = Arc::new(state::take_over(config, on_disk(config)?)?);
     let log: Arc<dyn Log> = files.clone();
     Ok(Home {
         sessions: Sessions::new(log),
@@ -47,26 +52,27 @@ pub fn of(config: &Config) -> Result<Home, CliError> {
     })
 }
 
-/// The user's own choice of a database, or the project's.
-///
-/// A project's file comes with the project, from anybody. What is said here must not go to a machine
-/// of their choosing, so the file alone can only name a database on this one.
-fn url(chosen: Option<Chosen<String>>) -> Result<Option<String>, CliError> {
-    if let Ok(own) = std::env::var(URL)
-        && !own.is_empty()
-    {
-        return Ok(Some(own));
+/// The project's streams on this disk, whatever the configuration says of a database. Nothing is made or moved.
+pub fn on_disk(config: &Config) -> Result<ProjectLog, CliError> {
+    let options = FileOptions {
+        durability: config.store.durability,
+        patience: PATIENCE,
+        listener: Arc::new(|notice| eprintln!("ctx: {}", safe(&notice.to_string()))),
+    };
+    let log = ProjectLog::new(&config.root.join(DATA), config.state.as_ref(), options)?;
+    Ok(match trust::once() {
+        true => log.admitting_foreign(),
+        false => log,
+    })
+}
+
+/// Refuses a conversation that is not the user's own: its session, what was said in it, or what is remembered of it.
+pub fn check_own(sessions: &Sessions, key: &Key) -> Result<(), CliError> {
+    sessions.check_own(key)?;
+    for stream in [Stream::chat(key.clone()), Stream::memory(key.clone())] {
+        contexture_store::check_own(sessions.log().as_ref(), &stream)?;
     }
-    match chosen {
-        Some(url) if url.is_projects() && !PgLog::is_local(&url.value)? => {
-            Err(CliError::NotAllowed {
-                what: "this project's contexture.json names a database on another machine"
-                    .to_owned(),
-                hint: format!("if that is what you want, say so yourself: set {URL} to its URL"),
-            })
-        }
-        chosen => Ok(chosen.map(|url| url.value)),
-    }
+    Ok(())
 }
 
 /// The environment's word on where logs are kept.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use contexture::json;
+use contexture_store::{StoreError, UserState};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CliError;
@@ -44,10 +45,15 @@ const ONCE: &str = "CONTEXTURE_TRUST";
 
 /// Whether the user trusts `root`, whose configuration has this digest.
 pub fn of(root: &Path, configuration: Option<&str>) -> Result<State, CliError> {
-    if std::env::var_os(ONCE).is_some_and(|value| value == "1") {
+    if once() {
         return Ok(State::Trusted);
     }
     recorded(root, configuration)
+}
+
+/// Whether the folder is trusted for this one command.
+pub fn once() -> bool {
+    std::env::var_os(ONCE).is_some_and(|value| value == "1")
 }
 
 /// The same, by the record alone.
@@ -124,6 +130,12 @@ pub fn record(root: &Path, configuration: Option<&str>) -> Result<(), CliError> 
         digest: configuration.map(str::to_owned),
         at: clock::now(),
     };
+    // From now on what appears in the folder is nothing that an earlier version left there, and is not taken over.
+    if let Some(state) = user::state() {
+        let state = UserState::new(state).project(root);
+        let made = state.and_then(|state| state.make());
+        made.map_err(StoreError::from)?;
+    }
     change(|folders| {
         folders.retain(|known| known.path != folder.path);
         folders.push(folder);

@@ -26,6 +26,13 @@ pub struct Canvas {
     pub title: Option<String>,
     /// When it was shown.
     pub updated_at: String,
+    /// Whether it came with the project's folder from somebody else.
+    #[serde(
+        default,
+        skip_deserializing,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub foreign: bool,
 }
 
 /// All pages, kept over a restart.
@@ -53,9 +60,12 @@ impl Canvases {
     pub fn open(log: Arc<dyn Log>) -> Result<Self, StoreError> {
         let mut pages = BTreeMap::new();
         for info in log.list(Kind::Canvas)? {
+            let foreign = !log.is_own(&info.stream)?;
             for record in log.read(&info.stream, From::Start)? {
-                if let Ok(canvas) = serde_json::from_str::<Canvas>(record?.text()) {
-                    pages.insert(canvas.agent_name.clone(), canvas);
+                if let Ok(canvas) = serde_json::from_str::<Canvas>(record?.text())
+                    && canvas.agent_name == info.stream.key.as_str()
+                {
+                    pages.insert(canvas.agent_name.clone(), Canvas { foreign, ..canvas });
                 }
             }
         }
@@ -80,6 +90,7 @@ impl Canvases {
             html,
             title: title.map(|title| title.chars().take(TITLE).collect()),
             updated_at: clock::now(),
+            foreign: false,
         };
         let mut kept = json!(canvas);
         kept["id"] = json!(canvas.updated_at);

@@ -11,7 +11,7 @@ use contexture_fleet::tokens;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-/// The lock, in the folder of the project's data.
+/// The lock, in the folder of the project's state.
 const LOCK: &str = "daemon.lock";
 /// What is known of the daemon, beside it.
 const FILE: &str = "daemon.json";
@@ -89,7 +89,7 @@ impl DaemonError {
 }
 
 impl DaemonLock {
-    /// Becomes the daemon of a project, whose data is in this folder (`.contexture`).
+    /// Becomes the daemon of a project, whose state is in this folder: private to the user, and none of the project's.
     pub fn take(folder: &Path) -> Result<Self, DaemonError> {
         let path = folder.join(LOCK);
         let at = |error| failed(&path, error);
@@ -154,7 +154,7 @@ impl Daemon {
         })
     }
 
-    /// The daemon of the project whose data is in this folder; none where none runs, whatever the file
+    /// The daemon of the project whose state is in this folder; none where none runs, whatever the file
     /// says: one that came with the project, or that was left behind, does not count.
     pub fn find(folder: &Path) -> Result<Option<Self>, DaemonError> {
         let path = folder.join(FILE);

@@ -54,12 +54,12 @@ struct Examined {
     newer: bool,
 }
 
-/// Looks at all streams of a folder, and at what stands in the place of one.
-pub fn check_files(log: &Arc<FileLog>) -> Result<Vec<Checkup>, StoreError> {
-    let mut all = each_stream(log.as_ref(), |stream| {
+/// Looks at all streams of these kinds in a folder, and at what stands in the place of one.
+pub fn check_files(log: &Arc<FileLog>, kinds: &[Kind]) -> Result<Vec<Checkup>, StoreError> {
+    let mut all = each_stream(log.as_ref(), kinds, |stream| {
         Ok(examine(log, stream)?.checkup(stream))
     })?;
-    for (stream, error) in log.strangers()? {
+    for (stream, error) in log.strangers(kinds)? {
         all.push(Checkup::failed(stream, &error));
     }
     Ok(all)
@@ -67,7 +67,7 @@ pub fn check_files(log: &Arc<FileLog>) -> Result<Vec<Checkup>, StoreError> {
 
 /// Looks at all streams of any log. Of damage that the home itself deals with it sees nothing.
 pub fn check(log: &Arc<dyn Log>) -> Result<Vec<Checkup>, StoreError> {
-    each_stream(log.as_ref(), |stream| {
+    each_stream(log.as_ref(), &Kind::ALL, |stream| {
         let mut examined = Examined::default();
         let mut judge = Judge::new(log, stream);
         for record in log.read(stream, From::Start)? {
@@ -139,10 +139,11 @@ fn repair_alone(log: &Arc<FileLog>, stream: &Stream) -> Result<Option<Repair>, S
 
 fn each_stream(
     log: &dyn Log,
+    kinds: &[Kind],
     mut look: impl FnMut(&Stream) -> Result<Checkup, StoreError>,
 ) -> Result<Vec<Checkup>, StoreError> {
     let mut all = Vec::new();
-    for kind in Kind::ALL {
+    for &kind in kinds {
         for info in log.list(kind)? {
             // One that cannot be opened is a finding, not the end.
             let looked = look(&info.stream);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use contexture::{ContextError, EntryId};
 
-use crate::Stream;
+use crate::{StateError, Stream};
 
 /// Why the store refused, or could not.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -95,6 +95,18 @@ pub enum StoreError {
         /// What it is.
         what: String,
     },
+    /// The stream came with the project's folder from somebody else, so it is not continued.
+    #[error("{stream} was not created by you here: it came with the folder")]
+    Foreign {
+        /// Which stream.
+        stream: Stream,
+    },
+    /// There is nowhere to keep what makes us act.
+    #[error("there is no state folder for agents, tasks and keys")]
+    NoState,
+    /// The state folder cannot be used.
+    #[error("{0}")]
+    State(Arc<StateError>),
     /// The disk failed.
     #[error("{place}: {error}")]
     Io {
@@ -149,6 +161,9 @@ impl StoreError {
             Self::Forked { .. } => "Forked",
             Self::Replaced { .. } => "Replaced",
             Self::NotOurs { .. } => "NotOurs",
+            Self::Foreign { .. } => "Foreign",
+            Self::NoState => "NoState",
+            Self::State(_) => "State",
             Self::Io { .. } => "Io",
             Self::Database { .. } => "Database",
             Self::Context(error) => error.code(),
@@ -176,6 +191,11 @@ impl StoreError {
             Self::NotOurs { .. } => {
                 "links are not followed: move it away, then try again".to_owned()
             }
+            Self::Foreign { .. } => {
+                "`ctx trust` shows what is in it, and makes it yours if you agree".to_owned()
+            }
+            Self::NoState => "set HOME or XDG_STATE_HOME to an absolute path".to_owned(),
+            Self::State(error) => error.hint(),
             Self::Io { error, .. } => match error.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "nothing was lost: make room and try again".to_owned()
@@ -188,6 +208,12 @@ impl StoreError {
             Self::Database { hint, .. } => hint.clone(),
             Self::Context(error) => error.hint(),
         }
+    }
+}
+
+impl From<StateError> for StoreError {
+    fn from(error: StateError) -> Self {
+        Self::State(Arc::new(error))
     }
 }
 

@@ -42,6 +42,20 @@ pub trait Log: Send + Sync {
 
     /// Removes a stream; whether it was there.
     fn remove(&self, stream: &Stream) -> Result<bool, StoreError>;
+
+    /// Whether the user began the stream, or nobody has yet. What came with a project's folder from somebody else may
+    /// be read, and is not continued.
+    fn is_own(&self, stream: &Stream) -> Result<bool, StoreError>;
+}
+
+/// Refuses what somebody else began: a model must not see it as the user's.
+pub fn check_own(log: &dyn Log, stream: &Stream) -> Result<(), StoreError> {
+    if log.is_own(stream)? {
+        return Ok(());
+    }
+    Err(StoreError::Foreign {
+        stream: stream.clone(),
+    })
 }
 
 /// Records as they are read.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::derive::derived;
 use crate::transcript::ReadBack;
-use crate::{Expected, From, Key, Log, Record, StoreError, Stream};
+use crate::{Expected, From, Key, Log, Record, StoreError, Stream, check_own};
 
 /// The `requestId` of a line that stands for many.
 pub const COMPACTED: &str = "compacted";
@@ -145,9 +145,10 @@ impl Memories {
         }
     }
 
-    /// What is remembered of a chat, oldest first.
+    /// What is remembered of a chat, oldest first. A memory that is somebody else's is refused.
     pub fn load(&self, key: &Key) -> Result<ReadBack<Execution>, StoreError> {
         let stream = Stream::memory(key.clone());
+        check_own(self.log.as_ref(), &stream)?;
         let mut out = ReadBack {
             lines: Vec::new(),
             skipped: 0,

@@ -34,6 +34,20 @@ impl Kind {
         Self::Pool,
     ];
 
+    /// Those that are data: they lie with the project.
+    pub const DATA: [Self; 4] = [Self::Session, Self::Chat, Self::Memory, Self::Canvas];
+
+    /// Those that make us act: they lie with the user.
+    pub const ACTING: [Self; 3] = [Self::Agent, Self::Events, Self::Pool];
+
+    /// Whether what is in such a stream makes us act.
+    pub fn acts(self) -> bool {
+        match self {
+            Self::Session | Self::Chat | Self::Memory | Self::Canvas => false,
+            Self::Agent | Self::Events | Self::Pool => true,
+        }
+    }
+
     /// Its name, in messages and in the database.
     pub fn as_str(self) -> &'static str {
         match self {

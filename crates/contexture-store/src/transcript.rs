@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::derive::derived;
-use crate::{Expected, From, Key, Log, StoreError, Stream};
+use crate::{Expected, From, Key, Log, StoreError, Stream, check_own};
 
 /// A message of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ impl Transcripts {
     }
 
     /// The last `count` messages before the newest `offset` ones, oldest first, of those that
-    /// `wanted` takes.
+    /// `wanted` takes. A chat that is somebody else's is refused: a model would take it for the user's.
     pub fn last(
         &self,
         key: &Key,
@@ -82,9 +82,11 @@ impl Transcripts {
         offset: usize,
         wanted: impl Fn(&Said) -> bool,
     ) -> Result<ReadBack<Said>, StoreError> {
+        let stream = Stream::chat(key.clone());
+        check_own(self.log.as_ref(), &stream)?;
         let mut window = std::collections::VecDeque::new();
         let mut skipped = 0;
-        for record in self.log.read(&Stream::chat(key.clone()), From::Start)? {
+        for record in self.log.read(&stream, From::Start)? {
             let record = record?;
             match serde_json::from_str::<Said>(record.text()) {
                 Ok(said) if said.v != FORM || said.chat_key != key.as_str() => skipped += 1,

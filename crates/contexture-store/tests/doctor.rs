@@ -7,7 +7,7 @@ use contexture::entry::{SessionHeader, VERSION};
 use contexture::{EntryId, Payload};
 use contexture_store::doctor::{self, Checkup};
 use contexture_store::{
-    Expected, FileLog, FileOptions, From, Key, Log, Record, Sessions, StoreError, Stream,
+    Expected, FileLog, FileOptions, From, Key, Kind, Log, Record, Sessions, StoreError, Stream,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -79,7 +79,7 @@ fn what_a_newer_program_wrote_is_not_repaired() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes.extend_from_slice(b"rubbish\n");
     std::fs::write(&path, &bytes).unwrap();
-    let found = of(&doctor::check_files(&log).unwrap(), "s");
+    let found = of(&doctor::check_files(&log, &Kind::ALL).unwrap(), "s");
     assert!(!found.findings.is_empty());
     assert!(
         found
@@ -229,7 +229,7 @@ proptest! {
             Some(repair) => prop_assert_eq!(std::fs::read(repair.backup).unwrap(), damaged.clone()),
             None => prop_assert_eq!(std::fs::read(&path).unwrap(), damaged.clone()),
         }
-        let again = of(&doctor::check_files(&log).unwrap(), "s");
+        let again = of(&doctor::check_files(&log, &Kind::ALL).unwrap(), "s");
         // A type that is damaged looks like one that came after this program.
         let newer = again.findings.iter().any(|finding| finding.what.contains("unknown entry type"));
         prop_assert!(newer || again.findings.is_empty(), "{:?}", again.findings);

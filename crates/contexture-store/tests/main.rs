@@ -14,3 +14,4 @@ mod board;
 mod conformance;
 mod doctor;
 mod postgres;
+mod project;

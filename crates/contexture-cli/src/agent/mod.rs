@@ -133,6 +133,8 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         more,
     } = begin;
     let log = Arc::clone(home.sessions.log());
+    // Before anything of them is read: what came with the folder is not the user's conversation.
+    store::check_own(&home.sessions, &key)?;
     let stores = Stores {
         transcripts: Transcripts::new(Arc::clone(&log)),
         memories: Memories::new(Arc::clone(&log), config.agent.memory_window),

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use contexture_store::doctor::{self, Checkup, Finding};
-use contexture_store::{Kind, Stream};
+use contexture_store::{Kind, Log, ProjectLog, Stream};
 use serde_json::{Value, json};
 
 use super::{print, print_json};
@@ -14,7 +14,7 @@ use crate::view::{Paint, plural, safe};
 pub fn doctor(options: &Doctor, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let home = store::open(dir)?;
     let mut all = match &home.files {
-        Some(files) => doctor::check_files(files)?,
+        Some(files) => check(files)?,
         None => doctor::check(home.sessions.log())?,
     };
     let mut repairs = Vec::new();
@@ -53,6 +53,15 @@ pub fn doctor(options: &Doctor, json: bool, dir: Option<&Path>) -> Result<(), Cl
     })
 }
 
+/// Looks at what lies with the project, and at what lies with the user.
+fn check(files: &ProjectLog) -> Result<Vec<Checkup>, CliError> {
+    let mut all = doctor::check_files(files.data(), &Kind::DATA)?;
+    if let Some(acting) = files.acting() {
+        all.extend(doctor::check_files(acting, &Kind::ACTING)?);
+    }
+    Ok(all)
+}
+
 /// A stream that was repaired: what was wrong, and where it is kept as it was.
 struct Repaired {
     stream: Stream,
@@ -70,7 +79,12 @@ fn repair(home: &Home, all: &mut [Checkup]) -> Result<Vec<Repaired>, CliError> {
         .iter_mut()
         .filter(|checkup| checkup.findings.iter().any(can_be))
     {
-        if let Some(repair) = doctor::repair(files, &checkup.stream)? {
+        let stream = &checkup.stream;
+        let own = files.is_own(stream)?;
+        if let Some(repair) = doctor::repair(files.home(stream.kind)?, stream)? {
+            if own {
+                files.claim_repaired(stream)?;
+            }
             let (mended, left) = std::mem::take(&mut checkup.findings)
                 .into_iter()
                 .partition(|finding| finding.remedy.is_some());

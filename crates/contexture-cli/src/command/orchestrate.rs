@@ -13,12 +13,12 @@ use super::task::spending;
 use super::{print_json, run, runtime};
 use crate::agent::{self, Begin, Interrupt, Ready};
 use crate::args::Orchestrate;
-use crate::config::{self, Config, DATA};
+use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet::{self, Reach};
-use crate::store;
 use crate::view::{Paint, Screen, Steps, safe, task_line};
 use crate::work::{self as pool, Native, PoolTools, TOOLS};
+use crate::{state, store};
 
 /// What an orchestrator is told of its work.
 const PROMPT: &str = "You are an orchestrator. You do no work yourself: you hand it to the executors of a pool.\n\
@@ -55,7 +55,7 @@ async fn reach(
     if let Some(client) = fleet::daemon(config)? {
         return Ok((Reach::Daemon(client), None));
     }
-    let lock = DaemonLock::take(&config.root.join(DATA))?;
+    let lock = DaemonLock::take(state::made(config)?)?;
     let namespace = pool::key(config)?.namespace();
     let opened = fleet::open(config, dir, pool::hub(config, &namespace).await?)?;
     let native = Arc::new(Native::new(&options.agent, dir.map(Path::to_owned)));

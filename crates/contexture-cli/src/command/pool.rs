@@ -16,6 +16,7 @@ use crate::args::{Pool as Command, PoolAdd};
 use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet::daemon;
+use crate::state;
 use crate::store::{self, Home};
 use crate::view::{self, Paint, plural, safe};
 use crate::work;
@@ -44,6 +45,7 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
         return asked(&client, &what, &changes, json);
     }
     let (log, mut loaded) = load(&store::of(&config)?)?;
+    state::say_ignored(&config);
     let pool = loaded.board.pool();
     match what {
         Command::List => list(pool, json),

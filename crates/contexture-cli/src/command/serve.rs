@@ -13,9 +13,10 @@ use tracing_subscriber::EnvFilter;
 
 use super::{print, print_json, runtime};
 use crate::args::{LogFormat, Serve};
-use crate::config::{self, Config, DATA};
+use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet;
+use crate::state;
 use crate::telemetry;
 use crate::view::Paint;
 use crate::work::{self, Native};
@@ -26,10 +27,9 @@ const LOG: &str = "CONTEXTURE_LOG";
 /// `ctx serve`.
 pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let config = config::load(dir)?;
-    let data = config.root.join(DATA);
     log(options.log, "info");
     runtime()?.block_on(async {
-        let lock = DaemonLock::take(&data)?;
+        let lock = DaemonLock::take(state::made(&config)?)?;
         let listener = listen(options, &config).await?;
         let address = listener.local_addr()?;
         let key = work::key(&config)?;

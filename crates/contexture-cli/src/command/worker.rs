@@ -78,7 +78,7 @@ fn seat(options: &Worker, config: &Config) -> Result<Seat, CliError> {
     if let Ok(secret) = std::env::var(KEY)
         && !secret.is_empty()
     {
-        let seat = Seat::parse(&secret, KEY).map_err(|error| work::key_error(&error))?;
+        let seat = Seat::parse(&secret, KEY).map_err(work::key_error)?;
         return match &options.id {
             Some(id) if id != seat.name.as_str() => Err(CliError::Usage {
                 what: format!("the key in {KEY} is that of `{}`, not of `{id}`", seat.name),
@@ -122,7 +122,7 @@ async fn hub(config: &Config, seat: &Seat) -> Result<Arc<dyn Hub>, CliError> {
         return Ok(hub);
     }
     match daemon(config)? {
-        Some(client) => Ok(Arc::new(RemoteHub::new(client, config))),
+        Some(client) => Ok(Arc::new(RemoteHub::new(client, config)?)),
         None => {
             let none = RpcError::new(Why::Conflict, "there is no hub to join");
             let hint =

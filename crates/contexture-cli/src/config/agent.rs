@@ -7,7 +7,7 @@ use contexture::prompt::ToolPolicy;
 use contexture_tools::mcp::{self, ServerConfig};
 use serde_json::Value;
 
-use super::layers::{Chosen, Layers, Source};
+use super::layers::{Chosen, Layers};
 
 /// How an agent runs.
 #[derive(Debug, Default)]
@@ -152,12 +152,5 @@ pub(super) fn policy(value: Option<&Value>) -> Result<ToolPolicy, ContextError> 
         Some(value) => {
             ToolPolicy::from_value(value.clone()).map_err(|error| error.within("toolPolicy"))
         }
-    }
-}
-
-impl<T> Chosen<T> {
-    /// Whether the project chose it.
-    pub fn is_projects(&self) -> bool {
-        self.from == Source::Project
     }
 }

@@ -129,11 +129,11 @@ pub(super) fn keys() -> Vec<Key> {
             Value::Null,
             "The most tokens that a model on this machine reads; what it was trained for unless given.",
         ),
-        free(
+        gated(
             "store.url",
             Text,
             Value::Null,
-            "A PostgreSQL database for logs (postgres://…); the folder .contexture unless given.",
+            "A PostgreSQL database for logs (postgres://…); the folder .contexture unless given. A project's counts when its folder is trusted.",
         ),
         free(
             "store.durability",

@@ -13,7 +13,7 @@ mod work;
 use std::path::{Path, PathBuf};
 
 use contexture::{ContextConfig, ContextError, json};
-use contexture_store::Durability;
+use contexture_store::{Durability, ProjectState, StoreError, UserState};
 use serde_json::{Map, Value};
 
 pub use agent::{AgentConfig, LocalConfig};
@@ -34,6 +34,8 @@ use layers::Layers;
 pub struct Config {
     /// The folder that holds `.contexture` and `contexture.json`.
     pub root: PathBuf,
+    /// Where what makes us act is kept for the project, apart from its files; none without a home.
+    pub state: Option<ProjectState>,
     /// The limits of a request.
     pub context: ContextConfig,
     /// Where logs are kept.
@@ -110,7 +112,9 @@ pub fn load_at(dir: Option<&Path>, here: &Path) -> Result<Config, CliError> {
     let work = WorkConfig::read(&layers)?;
     let providers = providers::of(&layers)?;
     let withheld = layers.withheld;
+    let state = user::state().map(|folder| UserState::new(folder).project(&root));
     Ok(Config {
+        state: state.transpose().map_err(StoreError::from)?,
         context,
         store,
         agent,

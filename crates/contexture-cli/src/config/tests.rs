@@ -80,7 +80,7 @@ fn with_trust_the_project_stands_over_the_user() {
     let (agent, withheld) = agent(&user, &hostile(), true);
     assert_eq!(withheld, [""; 0]);
     let model = agent.model.as_ref().unwrap();
-    assert!(model.is_projects() && model.value == "openai:theirs");
+    assert!(model.from == layers::Source::Project && model.value == "openai:theirs");
     let servers = servers(&agent);
     assert!(servers.contains(&("a", "theirs".to_owned())), "{servers:?}");
     assert!(servers.contains(&("c", "mine".to_owned())), "{servers:?}");

@@ -11,6 +11,8 @@ use contexture_agent::clock::ago;
 pub struct Listed {
     pub info: StreamInfo,
     pub title: Option<String>,
+    /// Whether somebody else began it: it came with the folder.
+    pub foreign: bool,
 }
 
 /// The sessions, one a line.
@@ -34,11 +36,18 @@ pub fn sessions(all: &[Listed], paint: Paint) -> String {
             paint.dim(&format!("{updated:<10}")),
         );
         let room = paint.width.saturating_sub(width(&line) + 3);
+        let mark = if listed.foreign { "(not yours) " } else { "" };
         let title = safe(listed.title.as_deref().unwrap_or_default());
+        let title = format!("{mark}{title}");
         let title = console::truncate_str(&title, room, "…");
         let _ = writeln!(out, "{}", format!("{line}  {title}").trim_end());
     }
-    let _ = writeln!(out, " {}", paint.dim(&plural(all.len(), "session")));
+    let mut sum = plural(all.len(), "session");
+    let foreign = all.iter().filter(|listed| listed.foreign).count();
+    if foreign > 0 {
+        let _ = write!(sum, ", {foreign} not yours: `ctx trust` shows them");
+    }
+    let _ = writeln!(out, " {}", paint.dim(&sum));
     out
 }
 

@@ -7,13 +7,15 @@ mod native;
 mod remote;
 mod tools;
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use contexture_fleet::hub::{Hub, HubError, LocalHub, NatsHub, NatsOptions};
 use contexture_fleet::work::seal::{HubKey, KeyError};
 use contexture_fleet::work::{WorkOptions, WorkerOptions};
 use contexture_fleet::{RpcError, Why};
-use contexture_store::{BoardLog, Key};
+use contexture_store::{BoardLog, HUB_KEY, Key, StoreError};
 
 pub use agent::ByAgent;
 pub use command::ByCommand;
@@ -21,8 +23,9 @@ pub use native::{Native, told};
 pub use remote::RemoteHub;
 pub use tools::{PoolTools, TOOLS};
 
-use crate::config::{Config, DATA};
+use crate::config::Config;
 use crate::error::CliError;
+use crate::state;
 use crate::store::Home;
 
 /// The project's board.
@@ -61,13 +64,16 @@ pub fn options(
 pub fn key(config: &Config) -> Result<HubKey, CliError> {
     let key = match std::env::var(KEY) {
         Ok(own) if !own.is_empty() => HubKey::parse(own.trim(), KEY),
-        _ => HubKey::of_file(&config.root.join(DATA).join("hub.key")),
+        _ => HubKey::of_file(state::made(config)?, HUB_KEY),
     };
-    key.map_err(|error| key_error(&error))
+    key.map_err(key_error)
 }
 
 /// What is wrong with a key, in words of this program.
-pub fn key_error(error: &KeyError) -> CliError {
+pub fn key_error(error: KeyError) -> CliError {
+    if let KeyError::State(error) = error {
+        return StoreError::from(error).into();
+    }
     let hint =
         "take it as `ctx pool key ID` gave it; for a project, remove the file and it is made anew";
     RpcError::new(Why::Invalid, error.to_string())
@@ -86,6 +92,9 @@ pub async fn hub(config: &Config, namespace: &str) -> Result<Option<Arc<dyn Hub>
     let Some(url) = url(config) else {
         return Ok(None);
     };
+    if let Some(file) = &config.work.credentials {
+        check_private(file)?;
+    }
     let options = NatsOptions {
         url,
         namespace: namespace.to_owned(),
@@ -95,6 +104,18 @@ pub async fn hub(config: &Config, namespace: &str) -> Result<Option<Arc<dyn Hub>
     };
     let hub = NatsHub::connect(options).await.map_err(hub_error)?;
     Ok(Some(Arc::new(hub)))
+}
+
+/// Refuses a file with credentials that others can read. It may be a link: the user named it.
+fn check_private(file: &Path) -> Result<(), CliError> {
+    match file.metadata() {
+        Ok(about) if about.mode() & 0o077 != 0 => Err(CliError::NotAllowed {
+            what: format!("{}: others can read or change it", file.display()),
+            hint: format!("chmod 600 {}", file.display()),
+        }),
+        // What is not there is said by whoever reads it.
+        _ => Ok(()),
+    }
 }
 
 /// What the hub said, in words of this program.

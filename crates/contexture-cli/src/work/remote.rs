@@ -12,13 +12,16 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::config::{Config, DATA};
+use crate::config::Config;
+use crate::error::CliError;
+use crate::state;
 
 /// A hub that is reached through the daemon, also one that was started again. Clones are the same.
 #[derive(Clone)]
 pub struct RemoteHub {
     client: Arc<Mutex<Arc<Client>>>,
-    data: PathBuf,
+    /// Where the daemon says how to reach it.
+    state: PathBuf,
     since: Instant,
 }
 
@@ -27,12 +30,12 @@ const WAIT: Duration = Duration::from_secs(1);
 
 impl RemoteHub {
     /// The hub of this project's daemon.
-    pub fn new(client: Client, config: &Config) -> Self {
-        Self {
+    pub fn new(client: Client, config: &Config) -> Result<Self, CliError> {
+        Ok(Self {
             client: Arc::new(Mutex::new(Arc::new(client))),
-            data: config.root.join(DATA),
+            state: state::folder(config)?.to_owned(),
             since: Instant::now(),
-        }
+        })
     }
 
     fn client(&self) -> Arc<Client> {
@@ -41,7 +44,7 @@ impl RemoteHub {
 
     /// Another daemon may be there by now, elsewhere and with another secret.
     fn look_again(&self) {
-        if let Ok(Some(daemon)) = Daemon::find(&self.data)
+        if let Ok(Some(daemon)) = Daemon::find(&self.state)
             && let Ok(client) = Client::new(&daemon.url, &daemon.secret)
         {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(client);

@@ -219,7 +219,12 @@ impl Fleet {
         let record = agent.record();
         let (spec, meta) = (record.spec.clone(), record.meta());
         let (root, data, key) = (self.root.clone(), self.data.clone(), agent.key.clone());
+        let (sessions, last) = (self.sessions.clone(), record.session_id.clone());
         let folder = blocking(move || {
+            // Before anything is started: a log that was put in the place of its own is not gone on with.
+            if let Some(last) = last {
+                sessions.check_own(&Key::new(last)?)?;
+            }
             let made = workspace::make(&root, &data, &key, &spec);
             made.map_err(|error| {
                 let place = workspace::place(&root, &data, &key, &spec);

@@ -116,6 +116,11 @@ fn prepare(fleet: Arc<Fleet>, mut call: Call) -> Answering {
                 return Err(RpcError::new(Why::Invalid, what));
             }
         };
+        if let Some(session) = session_id.clone() {
+            // One that goes on must be the owner's own.
+            let sessions = fleet.sessions.clone();
+            blocking(move || Ok(sessions.check_own(&Key::new(session)?)?)).await?;
+        }
         answer(fleet.prepare(&meta, session_id).await?)
     })
 }
@@ -161,7 +166,9 @@ fn list_sessions(fleet: Arc<Fleet>, _: Call) -> Answering {
             .into_iter()
             .map(|info| {
                 let changed = info.updated.map(clock::rfc3339);
-                json!({"session": info.stream.key.as_str(), "bytes": info.bytes, "updated": changed})
+                let own = fleet.sessions.log().is_own(&info.stream).unwrap_or(false);
+                json!({"session": info.stream.key.as_str(), "bytes": info.bytes, "updated": changed,
+                    "foreign": !own})
             })
             .collect();
         Ok(json!({"sessions": sessions}))
@@ -224,6 +231,9 @@ impl From<StoreError> for RpcError {
             StoreError::BadKey { .. } => Why::Invalid,
             StoreError::NoStream { .. } | StoreError::NoEntry { .. } => Why::NotFound,
             StoreError::Exists { .. } => Why::Conflict,
+            StoreError::Foreign { .. } | StoreError::NotOurs { .. } => Why::NotAllowed,
+            StoreError::State(error) if error.is_not_private() => Why::NotAllowed,
+            StoreError::NoState => Why::Invalid,
             _ => Why::Failed,
         };
         RpcError::new(why, error.to_string()).hint(error.hint())

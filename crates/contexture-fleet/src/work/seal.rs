@@ -6,10 +6,10 @@
 //! says it is.
 
 use std::fmt;
-use std::io::Write as _;
 use std::path::Path;
 
 use contexture::pool::Name;
+use contexture_store::{StateError, create_private, read_private};
 use serde::{Deserialize, Serialize};
 
 use crate::tokens::{hex, random};
@@ -32,7 +32,7 @@ pub struct Seat {
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The file cannot be read or made.
+    /// There are no random numbers.
     #[error("{place}: {error}")]
     Io {
         /// Which.
@@ -40,6 +40,9 @@ pub enum KeyError {
         /// Why.
         error: std::io::Error,
     },
+    /// The file is not private.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// It is no key.
     #[error("{place} holds no key")]
     NoKey {
@@ -74,29 +77,23 @@ pub struct Opened {
 const PREFIX: &str = "ctxw1";
 
 impl HubKey {
-    /// The key that this file holds; makes one where there is none.
-    pub fn of_file(path: &Path) -> Result<Self, KeyError> {
-        let place = path.display().to_string();
-        let io = |error| KeyError::Io {
-            place: place.clone(),
-            error,
-        };
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(text.trim(), &place),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let made = random().map_err(|error| io(std::io::Error::other(error)))?;
-                match create(path, &hex(&made)) {
-                    Ok(()) => Ok(Self(made)),
-                    // Somebody else was first.
-                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                        let text = std::fs::read_to_string(path).map_err(io)?;
-                        Self::parse(text.trim(), &place)
-                    }
-                    Err(error) => Err(io(error)),
-                }
-            }
-            Err(error) => Err(io(error)),
+    /// The key that this file holds; makes one where there is none. One that others can read is refused: whoever has it
+    /// speaks for everyone.
+    pub fn of_file(folder: &Path, name: &str) -> Result<Self, KeyError> {
+        let place = folder.join(name).display().to_string();
+        if let Some(text) = read_private(folder, name)? {
+            return Self::parse(text.trim(), &place);
         }
+        let made = random().map_err(|error| KeyError::Io {
+            place: place.clone(),
+            error: std::io::Error::other(error),
+        })?;
+        if create_private(folder, name, &hex(&made))? {
+            return Ok(Self(made));
+        }
+        // Somebody else was first.
+        let text = read_private(folder, name)?.unwrap_or_default();
+        Self::parse(text.trim(), &place)
     }
 
     /// A new one, for as long as somebody has it.
@@ -251,27 +248,6 @@ impl fmt::Debug for Seat {
     }
 }
 
-/// For the user alone, and whole or not at all.
-fn create(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let own = path.with_extension(format!("new-{}", std::process::id()));
-    let _ = std::fs::remove_file(&own);
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&own)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    let linked = std::fs::hard_link(&own, path);
-    let _ = std::fs::remove_file(&own);
-    linked
-}
-
 fn unhex(text: &str) -> Option<[u8; 32]> {
     let mut key = [0; 32];
     if text.len() != 64 || !text.is_ascii() {
@@ -349,15 +325,20 @@ mod tests {
             assert_eq!(error.to_string(), "CONTEXTURE_WORKER_KEY holds no key");
         }
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("deep/hub.key");
-        let made = HubKey::of_file(&file).unwrap();
-        assert_eq!(HubKey::of_file(&file).unwrap().0, made.0);
+        let read = || HubKey::of_file(folder.path(), "hub.key");
+        let made = read().unwrap();
+        assert_eq!(read().unwrap().0, made.0);
+        let file = folder.path().join("hub.key");
         use std::os::unix::fs::PermissionsExt as _;
+        let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode));
         assert_eq!(
             std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o600
         );
+        mode(0o640).unwrap();
+        assert!(matches!(read(), Err(KeyError::State(_))));
+        mode(0o600).unwrap();
         std::fs::write(&file, "short").unwrap();
-        assert!(HubKey::of_file(&file).is_err());
+        assert!(read().is_err());
     }
 }

@@ -1,3 +1,4 @@
+use std::ffi::{CStr, CString};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,7 +15,7 @@ use super::{Create, Disk, DiskFile, Stat};
 /// A folder of the machine's file system.
 ///
 /// Every name is looked up in the folder that was opened before it, and no link is followed on the
-/// way: somebody who can put a link into the folder cannot make us write elsewhere.
+/// way, nor in the place of the folder itself: somebody who can put a link there cannot make us write elsewhere.
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
@@ -24,6 +25,7 @@ pub struct RealDisk {
 
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 const PRIVATE_FOLDER: Mode = Mode::RWXU;
@@ -43,10 +45,10 @@ impl RealDisk {
     }
 
     fn folder(&self, path: &str) -> io::Result<OwnedFd> {
-        // The root is the user's choice and may well lie behind a link; what is in it is ours.
+        // The way to the root is the user's choice and may well lead through links; the root itself is ours.
         let mut folder = rustix::fs::openat(CWD, &self.root, FOLDER, Mode::empty())?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
-            folder = rustix::fs::openat(&folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+            folder = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
         }
         Ok(folder)
     }
@@ -54,8 +56,10 @@ impl RealDisk {
     /// The folder itself, durable once it is made: nothing in it can be before. Also when it was
     /// there: whoever made it may have been killed before this.
     fn make_root(&self) -> io::Result<()> {
-        if self.made.load(Ordering::Acquire) && self.root.is_dir() {
-            return Ok(());
+        match self.root.symlink_metadata() {
+            Ok(root) if root.is_symlink() => return Err(Errno::LOOP.into()),
+            Ok(root) if root.is_dir() && self.made.load(Ordering::Acquire) => return Ok(()),
+            _ => {}
         }
         DirBuilder::new()
             .recursive(true)
@@ -68,6 +72,29 @@ impl RealDisk {
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
         self.made.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Makes a folder with those above it, all for the user alone.
+    pub fn make_folders(&self, path: &str) -> io::Result<()> {
+        self.make_root()?;
+        let ends = path.match_indices('/').map(|(at, _)| at);
+        for end in ends.chain([path.len()]) {
+            self.make_folder(&path[..end])?;
+        }
+        Ok(())
+    }
+
+    /// Removes what has this name, with all that is in it; nothing where nothing has. A link is removed, and what it
+    /// leads to stays.
+    pub fn remove_all(&self, path: &str) -> io::Result<()> {
+        match self.parent(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            parent => {
+                let (folder, name) = parent?;
+                let name = CString::new(name)?;
+                remove_all(&folder, &name, 0)
+            }
+        }
     }
 
     fn items(&self, path: &str, wanted: fn(FileType) -> bool) -> io::Result<Vec<String>> {
@@ -91,6 +118,32 @@ impl RealDisk {
     fn parent<'p>(&self, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         Ok((self.folder(folder)?, name))
+    }
+}
+
+/// How deep folders are removed that somebody else made.
+const MAX_DEPTH: usize = 256;
+
+fn remove_all(folder: &OwnedFd, name: &CStr, depth: usize) -> io::Result<()> {
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::ISDIR | Errno::PERM) if depth < MAX_DEPTH => {}
+        Err(error) => return Err(error.into()),
+    }
+    let inside = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
+    let mut names = Vec::new();
+    for item in Dir::read_from(&inside)? {
+        let name = item?.file_name().to_owned();
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            names.push(name);
+        }
+    }
+    for name in names {
+        remove_all(&inside, &name, depth + 1)?;
+    }
+    match rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR) {
+        Err(Errno::NOENT) => Ok(()),
+        removed => Ok(removed?),
     }
 }
 

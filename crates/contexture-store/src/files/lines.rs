@@ -58,6 +58,11 @@ impl<F: Deref<Target: DiskFile>> Lines<F> {
         }
     }
 
+    /// Reads so much at once.
+    pub fn in_blocks(self, block: usize) -> Self {
+        Self { block, ..self }
+    }
+
     /// With other sizes, so that tests meet every border.
     #[cfg(test)]
     pub fn sized(self, block: usize, longest: usize) -> Self {

@@ -26,7 +26,7 @@ use contexture::EntryId;
 use self::behind::settle;
 use self::lines::{Lines, quick_id};
 pub(crate) use self::lock::Lock;
-pub(crate) use self::paths::path;
+pub(crate) use self::paths::{folder, path};
 use self::paths::{home, lock_path, stream_of};
 use self::records::FileRecords;
 use self::slots::{Slot, Slots};
@@ -80,6 +80,8 @@ type Opened = (Box<dyn DiskFile>, u64);
 
 /// How many bad lines are reported at most.
 const MOST_REPORTED: usize = 1_000;
+/// How much is read of a file for its first record.
+const FIRST_BLOCK: usize = 4 << 10;
 /// How often a stream is opened that others keep removing.
 const MOST_TRIES: usize = 20;
 
@@ -214,6 +216,22 @@ impl FileLog {
         Ok(Some((file, end)))
     }
 
+    /// The first record, if there is one. What is damaged is passed over without a word.
+    pub(crate) fn first(&self, stream: &Stream) -> Result<Option<Record>, StoreError> {
+        let Some((file, end)) = self.open_to_read(stream)? else {
+            return Ok(None);
+        };
+        // As a rule it is a header, and short.
+        let mut lines = Lines::new(file, 0, end).in_blocks(FIRST_BLOCK);
+        let failed = |error| self.failed(&path(stream), error);
+        while let Some(line) = lines.next().map_err(failed)? {
+            if let Ok(record) = line.record() {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
     fn report(&self, stream: &Stream, offset: u64, what: String) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         // A file of nothing else must not cost what it weighs.
@@ -233,9 +251,12 @@ impl FileLog {
     }
 
     /// What stands in the place of a stream and is none, such as a link.
-    pub(crate) fn strangers(&self) -> Result<Vec<(Stream, StoreError)>, StoreError> {
+    pub(crate) fn strangers(
+        &self,
+        kinds: &[Kind],
+    ) -> Result<Vec<(Stream, StoreError)>, StoreError> {
         let mut out = Vec::new();
-        for kind in Kind::ALL {
+        for &kind in kinds {
             let (folder, _) = home(kind);
             let failed = |error| self.failed(folder, error);
             for name in self.disk.links(folder).map_err(failed)? {
@@ -430,6 +451,10 @@ impl Log for FileLog {
         if home(stream.kind).1.starts_with('/') {
             let _ = self.disk.remove(folder);
         }
+        Ok(true)
+    }
+
+    fn is_own(&self, _: &Stream) -> Result<bool, StoreError> {
         Ok(true)
     }
 }

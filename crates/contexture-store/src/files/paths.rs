@@ -15,6 +15,11 @@ pub fn home(kind: Kind) -> (&'static str, &'static str) {
     }
 }
 
+/// The folder of a kind.
+pub fn folder(kind: Kind) -> &'static str {
+    home(kind).0
+}
+
 /// The stream that a name in the folder of its kind stands for.
 pub fn stream_of(kind: Kind, name: &str) -> Option<Stream> {
     let (_, ending) = home(kind);

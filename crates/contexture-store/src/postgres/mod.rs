@@ -198,6 +198,11 @@ impl Log for PgLog {
             Ok(!rows.is_empty())
         })
     }
+
+    fn is_own(&self, _: &Stream) -> Result<bool, StoreError> {
+        // Only the user names a database, or a project that they trust.
+        Ok(true)
+    }
 }
 
 /// A row of the answer to an append.

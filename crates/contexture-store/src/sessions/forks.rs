@@ -33,6 +33,7 @@ impl Sessions {
         to: &Key,
         now: &str,
     ) -> Result<SessionLog, StoreError> {
+        self.check_own(from)?;
         let loaded = self.load(from)?;
         let Some(position) = loaded.view.position(at) else {
             return Err(StoreError::NoEntry {
@@ -172,7 +173,7 @@ fn header_of(view: &View) -> Option<&SessionHeader> {
         })
 }
 
-fn fork_in(entry: &Entry) -> Result<Option<Fork>, StoreError> {
+pub(super) fn fork_in(entry: &Entry) -> Result<Option<Fork>, StoreError> {
     let Payload::SessionHeader(header) = &entry.payload else {
         return Ok(None);
     };

@@ -10,10 +10,12 @@ use contexture::text::nearest;
 use contexture::{Entry, EntryId, Payload, View};
 
 pub use self::forks::Fork;
-use self::forks::{Part, within};
+use self::forks::{Part, fork_in, within};
 pub use self::session_log::SessionLog;
 use crate::sieve::{Judged, Oddity, Sieve, is_newer};
-use crate::{Expected, From, Key, Kind, Log, Record, Records, StoreError, Stream, StreamInfo};
+use crate::{
+    Expected, From, Key, Kind, Log, Record, Records, StoreError, Stream, StreamInfo, check_own,
+};
 
 /// The sessions of a log.
 #[derive(Clone)]
@@ -97,7 +99,18 @@ impl Sessions {
         }
     }
 
-    /// A session, to be continued. Costs what its first and last line cost.
+    /// Refuses a session that somebody else began, or that was forked from such a one.
+    pub fn check_own(&self, key: &Key) -> Result<(), StoreError> {
+        let chain = match self.chain(key) {
+            Err(StoreError::NoStream { .. }) => return Ok(()),
+            chain => chain?,
+        };
+        chain
+            .into_iter()
+            .try_for_each(|(owner, _)| check_own(self.log.as_ref(), &Stream::session(owner)))
+    }
+
+    /// A session, to be continued: one of the user's own. Costs what its first and last line cost.
     pub fn open(&self, key: &Key) -> Result<SessionLog, StoreError> {
         let stream = Stream::session(key.clone());
         let first = self.log.read(&stream, From::Start)?.next().transpose()?;
@@ -105,7 +118,11 @@ impl Sessions {
             return Err(self.no_session(key));
         };
         // A log of a newer version says so here.
-        first.entry()?;
+        let header = first.entry()?;
+        check_own(self.log.as_ref(), &stream)?;
+        if fork_in(&header)?.is_some() {
+            self.check_own(key)?;
+        }
         Ok(SessionLog {
             sessions: self.clone(),
             stream,

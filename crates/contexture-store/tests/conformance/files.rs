@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use contexture_store::{Durability, FileLog, FileOptions, Log};
+use contexture_store::{Durability, FileLog, FileOptions, Log, ProjectLog, UserState};
 
 use crate::conformance::chats;
 use crate::conformance::suite::{self, PROMISES};
@@ -20,4 +20,21 @@ fn a_folder_keeps_every_promise() {
         }
         suite::threads(&home);
     }
+}
+
+#[test]
+fn a_project_keeps_every_promise() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = UserState::new(folder.path().join("state"));
+    let state = state.project(folder.path()).unwrap();
+    let home = || {
+        let data = folder.path().join("data");
+        let log = ProjectLog::new(&data, Some(&state), FileOptions::default());
+        Arc::new(log.unwrap()) as Arc<dyn Log>
+    };
+    for (promise, check) in PROMISES.into_iter().chain(chats::PROMISES) {
+        println!("{promise}");
+        check(&home);
+    }
+    suite::threads(&home);
 }

@@ -66,6 +66,8 @@ impl Server {
         {
             return Err(missing());
         }
+        let own = home.sessions.check_own(&key);
+        own.map_err(|error| failed(&error.into()))?;
         let loaded = home.load(&key).map_err(|error| failed(&error))?;
         let updates = replay::updates(&loaded.view, &cwd).map_err(|error| failed(&error.into()))?;
         let session = self.make(asked, cx, key, (cwd, config, home)).await?;

@@ -237,6 +237,7 @@ pub fn compact(room: &mut Room, _: &str) -> Result<(), CliError> {
 impl Room {
     /// Goes on in another session.
     pub fn go_to(&mut self, key: &Key) -> Result<(), CliError> {
+        crate::store::check_own(&self.sessions, key)?;
         let settings = self.chat.settings().clone();
         let header = contexture::entry::SessionHeader::default();
         self.chat = Chat::open(&self.sessions, key, header, settings)?;

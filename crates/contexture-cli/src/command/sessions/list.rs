@@ -14,9 +14,15 @@ use contexture_agent::clock::rfc3339;
 pub fn list(home: &Home, json: bool) -> Result<(), CliError> {
     let all = listed(&home.sessions)?;
     if json {
-        let all = all.iter().map(|Listed { info, title }| {
+        let all = all.iter().map(|listed| {
+            let Listed {
+                info,
+                title,
+                foreign,
+            } = listed;
             json!({
                 "session": info.stream.key.as_str(),
+                "foreign": foreign,
                 "title": title,
                 "bytes": info.bytes,
                 "updated": info.updated.map(rfc3339),
@@ -43,6 +49,8 @@ pub fn listed(sessions: &Sessions) -> Result<Vec<Listed>, CliError> {
     });
     let listed = all.into_iter().map(|info| Listed {
         title: title(sessions, &info.stream),
+        // One that cannot be read is nobody's to go on with.
+        foreign: !sessions.log().is_own(&info.stream).unwrap_or(false),
         info,
     });
     Ok(listed.collect())

@@ -1,6 +1,10 @@
 //! The user's state folder: what makes Contexture act (agents, tasks, keys, the daemon's address), kept apart from the
 //! files of any project, because those come from anybody.
 
+mod claims;
+mod private;
+mod project;
+
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,6 +13,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+
+pub(crate) use claims::Claims;
+pub use private::{create_private, read_private};
+pub use project::ProjectState;
 
 /// The state folder of a user, with a folder for each project.
 #[derive(Debug, Clone)]
@@ -19,13 +27,15 @@ pub struct UserState {
 /// Why a state folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Somebody else could write to it, or has put a link in its place.
+    /// Others could read or change it, or have put a link in its place.
     #[error("{} is not private: {why}", .path.display())]
     NotPrivate {
-        /// The folder.
+        /// The folder or file.
         path: PathBuf,
         /// The reason.
         why: &'static str,
+        /// What the user can do about it.
+        remedy: &'static str,
     },
     /// The system refused.
     #[error("{}: {error}", .path.display())]
@@ -37,6 +47,42 @@ pub enum StateError {
         error: io::Error,
     },
 }
+
+impl StateError {
+    /// What the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotPrivate { path, remedy, .. } => match remedy.strip_prefix("chmod") {
+                Some(_) => format!("look through it, then: {remedy} {}", path.display()),
+                None => (*remedy).to_owned(),
+            },
+            Self::Io { error, .. } => match error.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    "make the folder writable, or choose another with XDG_STATE_HOME".to_owned()
+                }
+                _ => String::new(),
+            },
+        }
+    }
+
+    /// Whether others could read or change it.
+    pub fn is_not_private(&self) -> bool {
+        matches!(self, Self::NotPrivate { .. })
+    }
+
+    fn io(path: &Path, error: impl Into<io::Error>) -> Self {
+        let (path, error) = (path.to_owned(), error.into());
+        Self::Io { path, error }
+    }
+
+    fn not_private(path: &Path, why: &'static str, remedy: &'static str) -> Self {
+        let path = path.to_owned();
+        Self::NotPrivate { path, why, remedy }
+    }
+}
+
+/// Where something stands that is not ours.
+const MOVE_AWAY: &str = "links are not followed: move it away, then try again";
 
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -73,53 +119,66 @@ impl UserState {
 
     /// Makes the folder of a project's state, private to the user, and returns it.
     pub fn make_project(&self, project: &Path) -> Result<PathBuf, StateError> {
-        let at = |path: &Path, error: io::Error| StateError::Io {
-            path: path.to_owned(),
-            error,
-        };
         let folder = self
             .of_project(project)
-            .map_err(|error| at(project, error))?;
+            .map_err(|error| StateError::io(project, error))?;
+        self.make(&folder)?;
+        Ok(folder)
+    }
+
+    /// Makes the folder of a project, and those above it.
+    fn make(&self, folder: &Path) -> Result<(), StateError> {
         // The user's choice may lie behind a link; what is below it is ours and may not.
         std::fs::create_dir_all(self.root.parent().unwrap_or(&self.root))
-            .map_err(|error| at(&self.root, error))?;
-        for made in [&self.root, &self.root.join("projects"), &folder] {
-            make_private(made)?;
+            .map_err(|error| StateError::io(&self.root, error))?;
+        for made in [&self.root, &self.root.join("projects"), folder] {
+            match rustix::fs::mkdirat(CWD, made, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => check_private(made)?,
+                Err(error) => return Err(StateError::io(made, error)),
+            };
         }
-        Ok(folder)
+        Ok(())
+    }
+
+    /// Whether the folder of a project is there; an error where others could have changed it.
+    fn has(&self, folder: &Path) -> Result<bool, StateError> {
+        for there in [&self.root, &self.root.join("projects"), folder] {
+            if !check_private(there)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
-/// Makes a folder that only the user can enter, or checks that the one that is there is such a folder.
-fn make_private(path: &Path) -> Result<(), StateError> {
-    let at = |error: Errno| StateError::Io {
-        path: path.to_owned(),
-        error: error.into(),
-    };
-    match rustix::fs::mkdirat(CWD, path, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(at(error)),
-    }
-    let refuse = |why| StateError::NotPrivate {
-        path: path.to_owned(),
-        why,
-    };
+/// Whether a folder is there, and only the user can enter it. One that others can only look into is closed.
+fn check_private(path: &Path) -> Result<bool, StateError> {
+    let at = |error: Errno| StateError::io(path, error);
     let folder: OwnedFd = match rustix::fs::openat(CWD, path, FOLDER, Mode::empty()) {
-        Err(Errno::LOOP | Errno::NOTDIR) => return Err(refuse("it is a link, or no folder")),
+        Err(Errno::NOENT) => return Ok(false),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            let why = "it is a link, or no folder";
+            return Err(StateError::not_private(path, why, MOVE_AWAY));
+        }
         other => other.map_err(at)?,
     };
     let stat = rustix::fs::fstat(&folder).map_err(at)?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(refuse("it belongs to another user"));
+        let (why, remedy) = (
+            "it belongs to another user",
+            "choose another with XDG_STATE_HOME",
+        );
+        return Err(StateError::not_private(path, why, remedy));
     }
     // A folder that was made under another mask is closed; nobody else could have put anything below our own root.
     if stat.st_mode & 0o022 != 0 {
-        return Err(refuse("others can write to it"));
+        let why = "others can write to it";
+        return Err(StateError::not_private(path, why, "chmod 700"));
     }
     if stat.st_mode & 0o077 != 0 {
         rustix::fs::fchmod(&folder, Mode::RWXU).map_err(at)?;
     }
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]
