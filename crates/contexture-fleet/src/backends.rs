@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use contexture::inject::McpServerStdio;
 use contexture::text::nearest;
+use contexture_tools::secrets::mask::Mask;
 use serde_json::{Map, Value, json};
 
 use crate::acp::{AcpError, AgentFacts, Begin, Connection, Host, Launch};
@@ -325,6 +326,16 @@ pub fn plan(wanted: Wanted<'_>) -> Result<Plan, UnknownBackend> {
 }
 
 impl Plan {
+    /// With what recognises secrets in what the agent says.
+    #[must_use]
+    pub fn masked(mut self, mask: &Arc<dyn Mask>) -> Self {
+        self.launch.mask = Arc::clone(mask);
+        if let Some(older) = &mut self.older {
+            older.mask = Arc::clone(mask);
+        }
+        self
+    }
+
     fn tell(&mut self, text: String, channel: Channel) {
         match channel {
             Channel::Meta => {

@@ -14,7 +14,7 @@ mod plain;
 pub mod process;
 mod run;
 pub mod schema;
-mod secrets;
+pub mod secrets;
 pub mod shell;
 pub mod skills;
 pub mod supervise;
@@ -24,6 +24,6 @@ mod tool;
 mod toolset;
 
 pub use run::{Refusal, RunContext};
-pub use secrets::Secrets;
+pub use secrets::{MaskedStream, Secrets};
 pub use tool::{Calling, Effect, Outcome, Tool, ToolSpec};
 pub use toolset::{LeftOut, Offer, Tools, Toolset};

@@ -305,7 +305,13 @@ fn last_words(said: &[u8]) -> String {
     let last = last[last.len().saturating_sub(5)..].join(" / ");
     let start = last.len().saturating_sub(600);
     let start = (start..last.len()).find(|at| last.is_char_boundary(*at));
-    start.map_or("", |start| &last[start..]).to_owned()
+    let end = start.map_or("", |start| &last[start..]);
+    // Not inside a word: half a key would not be recognised.
+    match (start, end.split_once(char::is_whitespace)) {
+        (Some(1..), Some((_, rest))) => rest.to_owned(),
+        (Some(1..), None) => String::new(),
+        _ => end.to_owned(),
+    }
 }
 
 fn with_words(ended: &str, words: &str) -> String {
@@ -322,7 +328,11 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         said.extend_from_slice(&chunk[..read]);
         let beyond = said.len().saturating_sub(KEPT);
-        said.drain(..beyond);
+        if beyond > 0 {
+            let rest = said[beyond..].iter();
+            let word = rest.take_while(|byte| !byte.is_ascii_whitespace()).count();
+            said.drain(..beyond + word);
+        }
     }
 }
 

@@ -2,9 +2,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::inject::McpServerStdio;
+use contexture_tools::secrets::mask::Mask;
 use serde_json::{Map, Value};
 
 /// How an agent is started.
@@ -30,6 +32,8 @@ pub struct Launch {
     pub sign_in: Vec<String>,
     /// How it is installed, for the error's hint.
     pub install: Option<String>,
+    /// What recognises secrets in what it says.
+    pub mask: Arc<dyn Mask>,
 }
 
 /// What an agent may ask us to do for it. It is told beforehand, and does the rest itself.
@@ -81,6 +85,7 @@ impl Launch {
             policy: Policy::default(),
             sign_in: Vec::new(),
             install: None,
+            mask: Arc::new(()),
         }
     }
 }

@@ -1,0 +1,1 @@
+//! What an agent sends, at the door.
