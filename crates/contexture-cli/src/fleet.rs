@@ -62,6 +62,12 @@ pub fn daemon(config: &Config) -> Result<Option<Client>, CliError> {
     Ok(Some(Client::new(&daemon.url, &daemon.secret)?))
 }
 
+/// The owner's secret, where a daemon runs, for whoever masks it.
+pub fn owner_secret(config: &Config) -> Option<String> {
+    let daemon = Daemon::find(&config.root.join(DATA)).ok().flatten()?;
+    Some(daemon.secret)
+}
+
 /// Opens the fleet of a project; tasks go over `hub`, or stay in this process.
 pub fn open(
     config: &Config,

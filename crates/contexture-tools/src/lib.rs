@@ -9,6 +9,7 @@ pub mod approval;
 pub mod builtin;
 pub mod deferred;
 mod file;
+pub mod inherit;
 pub mod mcp;
 mod plain;
 pub mod process;

@@ -95,7 +95,7 @@ impl Connection {
                 format!("its workspace {place}: {error}"),
             ))
         })?;
-        let program = Program::new(&command, &workspace)
+        let program = Program::new(launch.kind, &command, &workspace)
             .args(&launch.args)
             .envs(launch.env.clone())
             .supervisor(launch.supervisor.as_deref());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::inject::McpServerStdio;
+use contexture_tools::inherit::ChildKind;
 use contexture_tools::secrets::mask::Mask;
 use serde_json::{Map, Value};
 
@@ -16,6 +17,8 @@ pub struct Launch {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
+    /// Whether it is ours.
+    pub kind: ChildKind,
     /// What its environment has beside the little that every program inherits.
     pub env: BTreeMap<String, String>,
     /// Where it works. What it asks us to read, write or run is in there.
@@ -76,6 +79,7 @@ impl Launch {
     pub fn new(program: impl Into<String>, workspace: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
+            kind: ChildKind::Agent,
             args: Vec::new(),
             env: BTreeMap::new(),
             workspace: workspace.into(),

@@ -35,15 +35,6 @@ impl Default for Begins {
     }
 }
 
-/// How the name of a key ends.
-const NAMES: [&str; 6] = [
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "CREDENTIALS",
-];
 /// A shorter value would be found in ordinary words.
 const SHORTEST: usize = 8;
 /// What stands in the place of a value.
@@ -60,11 +51,9 @@ impl Secrets {
 
     /// Those of these variables that are keys by their name.
     pub fn of_variables(all: impl IntoIterator<Item = (String, String)>) -> Self {
-        let is_secret = |name: &str| {
-            let name = name.to_ascii_uppercase();
-            NAMES.iter().any(|end| name.ends_with(end))
-        };
-        let all = all.into_iter().filter(|(name, _)| is_secret(name));
+        let all = all
+            .into_iter()
+            .filter(|(name, _)| contexture_model::names_key(name));
         Self::of(all.map(|(_, value)| value))
     }
 
