@@ -91,7 +91,7 @@ fn a_token_is_masked_wherever_an_agent_says_it() {
     let mut message = String::new();
     for line in said.lines() {
         let update: Value = serde_json::from_str(line).unwrap();
-        if update["sessionUpdate"] == "agent_message_chunk" {
+        if update["type"] == "agent_message_chunk" {
             message += update["content"]["text"].as_str().unwrap();
         }
     }

@@ -171,7 +171,7 @@ fn a_key_is_revoked(daemon: &mut Daemon, elsewhere: &Path, env: &[(&str, &str)])
     daemon
         .project
         .ctx(&["pool", "revoke-key", "nobody"])
-        .failure(3, "there is no resource");
+        .failure(1, "there is no resource");
     let revoked = daemon.project.ctx(&["pool", "revoke-key", "far", "--json"]);
     assert_eq!(revoked.json(), json!({"revoked": ["far"]}));
     assert_eq!(worker.child.wait().unwrap().code(), Some(5));

@@ -2,10 +2,12 @@
 
 mod agents;
 
+use std::time::{Duration, Instant};
+
 use contexture::inject::Archetype;
 use contexture_fleet::tokens::{LIFE, Token, Tokens};
-use contexture_tools::MaskedStream;
 use contexture_tools::secrets::mask::{hide, hide_in};
+use contexture_tools::{MaskedStream, Secrets};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -199,4 +201,46 @@ fn a_token_that_ended_is_still_masked_and_secrets_of_the_same_kind_too() {
     assert_eq!(hide(&tokens, &secret), secret);
     tokens.mask_too(&secret);
     assert_eq!(hide(&tokens, &secret), "01234567…");
+}
+
+/// Attack 36: what an agent says may be made to be hard to look through.
+#[test]
+fn hostile_text_takes_no_longer_than_other_text() {
+    let (tokens, token) = fleet();
+    let keys = Secrets::of(["aaaaaaaaaaaaaaaa!".to_owned()]);
+    let begun = Instant::now();
+    for piece in [
+        "\\",
+        "%",
+        "%25",
+        "&",
+        "&#",
+        "&#x6",
+        "0",
+        "a ",
+        "\\u",
+        token.shown(),
+        "ａ",
+    ] {
+        let text = piece.repeat((1 << 18) / piece.len());
+        let mask = (&tokens, &keys);
+        assert_eq!(hide(&mask, &text), text);
+        let mut stream = MaskedStream::default();
+        let mut shown = 0;
+        for at in (0..text.len()).step_by(piece.len() << 10) {
+            let end = text.len().min(at + (piece.len() << 10));
+            let pieces = stream.push(&mask, (), &text[at..end]);
+            shown += pieces.iter().map(|(_, text)| text.len()).sum::<usize>();
+            assert!(
+                end - shown < 2_048,
+                "{piece}: {} bytes are held back",
+                end - shown
+            );
+        }
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begun.elapsed()
+    );
 }

@@ -136,8 +136,8 @@ impl Scene {
         can: &[&str],
         owner: bool,
     ) -> tokio::task::JoinHandle<()> {
-        let working = self.worker_in(key.seat(&name(id), owner), can, Cancel::default());
-        tokio::spawn(async move { drop(working.await) })
+        let working = self.working(key.seat(&name(id), owner), can, false);
+        tokio::spawn(async move { drop(working.run(Cancel::default()).await) })
     }
 
     /// A worker with this key, which nobody knows any more when it goes. Gives how it ended.
@@ -147,15 +147,18 @@ impl Scene {
         can: &[&str],
         stop: Cancel,
     ) -> tokio::task::JoinHandle<Result<(), HubError>> {
+        tokio::spawn(self.working(seat, can, true).run(stop))
+    }
+
+    fn working(&self, seat: Seat, can: &[&str], fleeting: bool) -> Worker {
         let options = WorkerOptions {
             beat: Duration::from_millis(300),
-            fleeting: true,
+            fleeting,
             ..WorkerOptions::default()
         };
         let hub = Arc::clone(&self.hub);
         let resource = resource(seat.name.as_str(), can);
-        let worker = Worker::new(hub, seat, resource, Arc::new(Words), options).unwrap();
-        tokio::spawn(worker.run(stop))
+        Worker::new(hub, seat, resource, Arc::new(Words), options).unwrap()
     }
 
     pub async fn create(&self, description: &str, requires: &[&str]) -> String {

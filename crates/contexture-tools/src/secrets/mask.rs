@@ -99,6 +99,12 @@ impl<M: Mask + ?Sized> Mask for std::sync::Arc<M> {
     }
 }
 
+impl<M: Mask + ?Sized> Mask for &M {
+    fn find(&self, text: &str, more: bool) -> Found {
+        (**self).find(text, more)
+    }
+}
+
 /// No secrets at all.
 impl Mask for () {
     fn find(&self, _: &str, _: bool) -> Found {

@@ -72,7 +72,9 @@ fn percent(rest: &str) -> Read {
 /// `\u0061`, `\u{61}`, `\x61`, `\/`, `\"`, `\n`; with more backslashes where it was escaped again.
 fn backslash(rest: &str) -> Read {
     let bytes = rest.as_bytes();
-    let slashes = bytes.iter().take_while(|byte| **byte == b'\\').count();
+    // No more are counted than matter: a text may be nothing but backslashes.
+    let first = bytes.iter().take(LEVELS + 1);
+    let slashes = first.take_while(|byte| **byte == b'\\').count();
     if slashes > LEVELS {
         return Read::Other;
     }
