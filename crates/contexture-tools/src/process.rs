@@ -2,8 +2,8 @@
 //! with all that it started.
 //!
 //! MCP servers, ACP agents and their terminals are all started here, so what holds for one holds for all:
-//! none inherits our keys (see [`crate::inherit`]), none outlives us (where there is a supervisor, see [`crate::supervise`]), and
-//! none can say more in a line than is read.
+//! none inherits our keys (see [`crate::inherit`]), none outlives us (where there is a supervisor, see
+//! [`crate::supervise`]), and none can say more in a line than is read.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -25,9 +25,11 @@ const MAX_ID_BYTES: usize = 256;
 /// Masks what comes from one agent.
 pub(super) struct Masked {
     mask: Arc<dyn Mask>,
-    /// By session and kind.
-    streams: Mutex<HashMap<(String, &'static str), MaskedStream<Arc<Value>>>>,
+    streams: Mutex<Streams>,
 }
+
+/// Texts that are still being said, by session and kind.
+type Streams = HashMap<(String, &'static str), MaskedStream<Arc<Value>>>;
 
 impl Masked {
     pub fn new(mask: Arc<dyn Mask>) -> Self {

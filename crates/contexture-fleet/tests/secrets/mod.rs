@@ -11,8 +11,11 @@ use contexture_tools::{MaskedStream, Secrets};
 use proptest::prelude::*;
 use serde_json::json;
 
+/// Writes a digit by its place.
+type Spell = fn(usize, char) -> String;
+
 /// Ways to write a token so that a reader recognises it. Each is given its digits.
-const SPELLINGS: [(&str, fn(usize, char) -> String); 17] = [
+const SPELLINGS: [(&str, Spell); 17] = [
     ("plain", |_, c| c.to_string()),
     ("upper case", |_, c| c.to_uppercase().to_string()),
     ("both cases", |n, c| match n % 2 {
@@ -60,7 +63,7 @@ const SPELLINGS: [(&str, fn(usize, char) -> String); 17] = [
     }),
 ];
 
-fn spelled(digits: &str, spell: fn(usize, char) -> String, from: usize) -> String {
+fn spelled(digits: &str, spell: Spell, from: usize) -> String {
     let digits = digits.chars().enumerate();
     digits.map(|(n, c)| spell(from + n, c)).collect()
 }
@@ -91,7 +94,7 @@ fn streamed(tokens: &Tokens, pieces: &[&str]) -> String {
 }
 
 /// A text with the token in it, and what is left of it.
-fn text_and_masked(token: &Token, spell: fn(usize, char) -> String) -> (String, String) {
+fn text_and_masked(token: &Token, spell: Spell) -> (String, String) {
     let token = token.reveal();
     let whole = spelled(token, spell, 0);
     let shown = spelled(&token[..8], spell, 0);

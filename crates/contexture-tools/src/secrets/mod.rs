@@ -143,6 +143,10 @@ impl Mask for Secrets {
     fn find(&self, text: &str, more: bool) -> Found {
         let mut found = Found::default();
         let bytes = text.as_bytes();
+        // No spelling of a value is shorter than the value.
+        if self.values.is_empty() || (bytes.len() < SHORTEST && !more) {
+            return found;
+        }
         let mut at = 0;
         while at < bytes.len() {
             if !self.begins.0[usize::from(bytes[at])] || !text.is_char_boundary(at) {

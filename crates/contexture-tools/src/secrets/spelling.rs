@@ -1,9 +1,9 @@
 //! Spellings of a character: as it is, or as URLs, JSON, HTML and wide type write it.
 
 /// The longest spelling of a character that is read, in bytes.
-pub const LONGEST: usize = 16;
+pub const MAX_SPELLING_BYTES: usize = 16;
 /// How often a spelling may itself be escaped: JSON in JSON, a URL in a URL.
-const LEVELS: usize = 8;
+const MAX_LEVELS: usize = 8;
 
 /// What stands at a place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub fn read(text: &str, at: usize) -> Option<Spelled> {
     };
     Some(match decoded {
         Read::Char(c, length) => Spelled::Char(c, length),
-        Read::Cut if rest.len() < LONGEST => Spelled::Cut,
+        Read::Cut if rest.len() < MAX_SPELLING_BYTES => Spelled::Cut,
         Read::Cut | Read::Other => Spelled::Char(plain, plain.len_utf8()),
     })
 }
@@ -59,7 +59,7 @@ fn wide(c: char) -> Option<char> {
 /// `%61`, and `%2561` where it was escaped again.
 fn percent(rest: &str) -> Read {
     let mut at = 1;
-    for _ in 0..LEVELS {
+    for _ in 0..MAX_LEVELS {
         let behind = &rest.as_bytes()[at..];
         match behind {
             [b'2', b'5', ..] => at += 2,
@@ -73,9 +73,9 @@ fn percent(rest: &str) -> Read {
 fn backslash(rest: &str) -> Read {
     let bytes = rest.as_bytes();
     // No more are counted than matter: a text may be nothing but backslashes.
-    let first = bytes.iter().take(LEVELS + 1);
+    let first = bytes.iter().take(MAX_LEVELS + 1);
     let slashes = first.take_while(|byte| **byte == b'\\').count();
-    if slashes > LEVELS {
+    if slashes > MAX_LEVELS {
         return Read::Other;
     }
     match &bytes[slashes..] {
@@ -167,7 +167,7 @@ mod tests {
                 Some(Spelled::Char(c, text.len())),
                 "{text}"
             );
-            assert!(text.len() <= LONGEST, "{text}");
+            assert!(text.len() <= MAX_SPELLING_BYTES, "{text}");
         }
     }
 
