@@ -144,14 +144,15 @@ impl<'a> Scan<'a> {
     fn run(mut self, more: bool) -> Found {
         let mut at = 0;
         while let Some(plain) = self.text[at..].chars().next() {
-            let (c, length) = match self.spelled {
-                true => match spelling::read(self.text, at) {
-                    Some(Spelled::Char(c, length)) => (c, length),
+            let mut read = (plain, plain.len_utf8());
+            if self.spelled {
+                match spelling::read(self.text, at) {
+                    Some(Spelled::Char(c, length)) => read = (c, length),
                     _ if more => break,
-                    _ => (plain, plain.len_utf8()),
-                },
-                false => (plain, plain.len_utf8()),
-            };
+                    _ => {}
+                }
+            }
+            let (c, length) = read;
             match kind(c) {
                 Kind::Digit(digit) => self.digit(digit, at, at + length),
                 Kind::Break => self.stop(),
@@ -164,9 +165,10 @@ impl<'a> Scan<'a> {
             }
             at += length;
         }
-        match more {
-            true => self.found.open = self.open(at),
-            false => self.stop(),
+        if more {
+            self.found.open = self.open(at);
+        } else {
+            self.stop();
         }
         self.found
     }

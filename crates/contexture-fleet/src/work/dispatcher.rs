@@ -418,11 +418,12 @@ impl Dispatcher {
         };
         for (name, voice) in old {
             let held = board.pool().get(name.as_str());
-            out.recalls
-                .extend(match held.is_some_and(|r| r.status().is_held()) {
-                    true => board.lost(&name, REVOKED, now)?,
-                    false => board.leave(&name, false, now)?,
-                });
+            let recalls = if held.is_some_and(|r| r.status().is_held()) {
+                board.lost(&name, REVOKED, now)?
+            } else {
+                board.leave(&name, false, now)?
+            };
+            out.recalls.extend(recalls);
             out.revoked.push((name, voice));
         }
         Ok(())

@@ -85,10 +85,8 @@ impl Secret {
                 break;
             };
             out.push_str(before);
-            let value = match inherit::may_be_named(name) {
-                true => std::env::var(name).ok(),
-                false => None,
-            };
+            let named = Some(name).filter(|name| inherit::may_be_named(name));
+            let value = named.and_then(|name| std::env::var(name).ok());
             out.push_str(&value.ok_or_else(|| name.to_owned())?);
             rest = behind;
         }
