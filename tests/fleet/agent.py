@@ -9,6 +9,10 @@
 `child`           starts a process that ignores being told to end, and says its number
 `wait`            does nothing until it is called off
 `crash`           ends at once
+`env`             says its environment
+`terminal CMD`    has us run a command, and says what it printed
+`leak`            says its token in every place and spelling that it knows, and ends with it
+`leak-and-crash`  ends at once, with its token as its last words
 `## …`            a task behind what it is told: says what it did
 """
 import json
@@ -86,6 +90,69 @@ def ask(session):
     sys.exit(0)
 
 
+def tell(session, **update):
+    send({"method": "session/update", "params": {"sessionId": session, "update": update}})
+
+
+def answer_to(id, session, method, params):
+    send({"id": id, "method": method, "params": {"sessionId": session, **params}})
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == id and "method" not in message:
+            return message.get("result", message.get("error"))
+    sys.exit(0)
+
+
+def token_of(session):
+    server = next(s for s in sessions[session] if s["name"] == "contexture")
+    return next(e["value"] for e in server["env"] if e["name"] == "CONTEXTURE_SESSION_TOKEN")
+
+
+def spellings(token):
+    return [
+        token,
+        token.upper(),
+        "".join(f"%{ord(c):02x}" for c in token),
+        "".join(f"\\u{ord(c):04x}" for c in token),
+        "".join(f"&#x{ord(c):x};" for c in token),
+        json.dumps(json.dumps({token: token})),
+        "-".join(token[n : n + 8] for n in range(0, 64, 8)),
+    ]
+
+
+def leak(session):
+    token = token_of(session)
+    for spelled in spellings(token):
+        for cut in (1, len(spelled) // 2, len(spelled) - 1):
+            say(session, f"\nIt is {spelled[:cut]}")
+            say(session, spelled[cut:])
+    for c in token:
+        say(session, c)
+    for n, spelled in enumerate(spellings(token)):
+        thought = {"type": "text", "text": spelled}
+        tell(session, sessionUpdate="agent_thought_chunk", content=thought)
+        call = {"toolCallId": f"{n}-{spelled}"[:150], "title": spelled, "kind": spelled}
+        tell(session, sessionUpdate="tool_call", **call, rawInput={spelled: [spelled]}, locations=[{"path": spelled}])
+        shown = [{"type": "content", "content": {"type": "text", "text": spelled}}]
+        output = {"output": spelled, spelled: 1}
+        tell(session, sessionUpdate="tool_call_update", toolCallId=call["toolCallId"], status="completed", content=shown, rawOutput=output)
+        tell(session, sessionUpdate="plan", entries=[{"content": spelled, "priority": "high", "status": "pending"}])
+        tell(session, sessionUpdate=spelled, **{spelled: spelled})
+    options = [
+        {"optionId": token, "name": token.upper(), "kind": "allow_once"},
+        {"optionId": "no", "name": token, "kind": token},
+    ]
+    call = {"toolCallId": token, "title": token, "rawInput": {token: token}}
+    answer_to("leak", session, "session/request_permission", {"toolCall": call, "options": options})
+    tools = ours(session)
+    html = "".join(f"<p>{spelled}</p>" for spelled in spellings(token))
+    tools.ask("tools/call", {"name": "canvas_update", "arguments": {"html": html, "title": token.upper()}})
+    tools.ask("tools/call", {"name": "canvas_update", "arguments": {"html": "<p>", token: token}})
+    tools.ask("tools/call", {"name": token, "arguments": {token.upper(): token}})
+    say(session, " the end")
+    return token
+
+
 def prompt(session, blocks):
     text = blocks[-1]["text"]
     first.setdefault(session, blocks[0]["text"])
@@ -108,6 +175,17 @@ def prompt(session, blocks):
         say(session, str(child.pid))
     elif word == "##":
         say(session, "did: " + text.rsplit("\n\n", 1)[1])
+    elif word == "env":
+        say(session, json.dumps(dict(os.environ)))
+    elif word == "terminal":
+        created = answer_to("t1", session, "terminal/create", {"command": rest})
+        answer_to("t2", session, "terminal/wait_for_exit", created)
+        say(session, answer_to("t3", session, "terminal/output", created)["output"])
+    elif word == "leak":
+        return leak(session)
+    elif word == "leak-and-crash":
+        print("last words:", token_of(session), token_of(session).upper(), file=sys.stderr, flush=True)
+        os._exit(3)
     elif word == "crash":
         os._exit(3)
     elif word == "wait":
@@ -127,6 +205,9 @@ for line in sys.stdin:
     elif method == "session/new":
         name = f"own-{os.getpid()}-{len(sessions)}"
         sessions[name] = params["mcpServers"]
+        if "--tokens" in sys.argv:
+            with open(sys.argv[sys.argv.index("--tokens") + 1], "a") as known:
+                print(token_of(name), file=known)
         result = {"sessionId": name}
     elif method == "session/load":
         sessions[params["sessionId"]] = params["mcpServers"]

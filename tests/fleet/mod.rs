@@ -8,4 +8,5 @@ mod migrate;
 mod prompts;
 mod real;
 pub mod scene;
+mod secrets;
 mod tools;

@@ -1,8 +1,9 @@
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::common::Project;
+use crate::common::{Project, ctx};
 use crate::nats_server::NatsServer;
 use crate::work::scene::Daemon;
 use crate::work::{SOON, Worker, status, until};
@@ -146,6 +147,85 @@ fn over_nats_a_worker_needs_only_its_key() {
         (done["result"].as_str(), done["executor"].as_str()),
         (Some("HELLO"), Some("far"))
     );
+}
+
+/// A key is revoked: its worker ends and says why, at once and after restarts, and the next key works.
+fn a_key_is_revoked(daemon: &mut Daemon, elsewhere: &Path, env: &[(&str, &str)]) {
+    let key = |daemon: &Daemon| {
+        let key = daemon.project.ctx(&["pool", "key", "far", "--json"]).json();
+        key["key"].as_str().unwrap().to_owned()
+    };
+    let join = |key: &str| {
+        let args = ["worker", "--json", "--command", "tr", "a-z", "A-Z"];
+        let join = ctx(&args).dir(elsewhere).env("CONTEXTURE_WORKER_KEY", key);
+        env.iter()
+            .fold(join, |join, (name, value)| join.env(name, value))
+    };
+    let add = ["pool", "add", "far", "--capability", "upper", "--worker"];
+    daemon.project.ctx(&add).success();
+    let old = key(daemon);
+    let mut worker = Worker::start(&join(&old));
+    until("there", SOON, || {
+        status(&daemon.project, "far").filter(|status| status == "available")
+    });
+    daemon
+        .project
+        .ctx(&["pool", "revoke-key", "nobody"])
+        .failure(1, "there is no resource");
+    let revoked = daemon.project.ctx(&["pool", "revoke-key", "far", "--json"]);
+    assert_eq!(revoked.json(), json!({"revoked": ["far"]}));
+    assert_eq!(worker.child.wait().unwrap().code(), Some(5));
+    let next = key(daemon);
+    assert_ne!(next, old);
+    let refused = || {
+        let (_, said) = join(&old).ends(5);
+        assert!(said.contains("the key of `far` was revoked"), "{said}");
+    };
+    refused();
+    let mut worker = Worker::start(&join(&next));
+    daemon.kill();
+    daemon.again();
+    // Whoever comes with the old key takes nothing from the next one.
+    refused();
+    let dispatch = [
+        "task",
+        "dispatch",
+        "hello",
+        "--requires",
+        "upper",
+        "--wait",
+        "--json",
+    ];
+    let done = daemon.project.ctx(&dispatch).json();
+    assert_eq!(done["result"], "HELLO");
+    // Nor does removing and adding it bring the old one back.
+    assert_eq!(worker.interrupt(), Some(0));
+    until("gone", SOON, || {
+        status(&daemon.project, "far").filter(|status| status == "released")
+    });
+    assert_eq!(key(daemon), next);
+    assert_eq!(daemon.logged("key:revoked", 1)[0]["resource"], "far");
+}
+
+/// In the project's folder a worker needs no broker: it has its own key, and joins the daemon.
+#[test]
+fn a_revoked_key_is_refused_by_the_daemon() {
+    let mut daemon = Daemon::with(patient(Project::new()), &[]);
+    let here = daemon.project.path().to_owned();
+    a_key_is_revoked(&mut daemon, &here, &[]);
+}
+
+// needs: nats
+#[test]
+fn a_revoked_key_is_refused_over_nats() {
+    let Some(nats) = NatsServer::get() else {
+        return;
+    };
+    let url = nats.url();
+    let env = [("CONTEXTURE_HUB_URL", url.as_str())];
+    let mut daemon = Daemon::with(patient(Project::new()), &env);
+    let elsewhere = Project::new();
+    a_key_is_revoked(&mut daemon, elsewhere.path(), &env);
 }
 
 // needs: nats

@@ -6,7 +6,8 @@ use contexture::entry::{Live, RequestRecord};
 use contexture::{Message, Payload, ToolCall, Turn};
 use contexture_model::{Delta, ModelError, Reply};
 use contexture_store::{Execution, Said as SaidLine, ToolOutcome};
-use contexture_tools::{Effect, Outcome, RunContext, builtin};
+use contexture_tools::secrets::mask::hide_text;
+use contexture_tools::{Effect, MaskedStream, Outcome, RunContext, builtin};
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Prepared, Spoken};
@@ -236,7 +237,12 @@ impl<'a> Work<'a> {
                     usage: reply.usage.as_ref().map(|usage| usage.0.clone()),
                     ..record.clone()
                 };
+                // Its tools get what the model meant; what is kept and told has no secret in it.
                 let calls = reply.message.tool_calls.clone();
+                self.agent
+                    .tools
+                    .secrets()
+                    .hide_in_message(&mut reply.message);
                 let text = reply.message.text().trim().to_owned();
                 let empty = reply.message.is_empty();
                 let spoken = (!empty).then_some(Spoken {
@@ -303,16 +309,27 @@ impl<'a> Work<'a> {
     }
 
     async fn answer(&self, body: Vec<u8>) -> Answer {
+        let secrets = self.agent.tools.secrets();
         let mut arrived = String::new();
+        // A secret may come in two pieces, and each of both streams has its own.
+        let (mut text, mut thinking) = (MaskedStream::default(), MaskedStream::default());
+        let tell = |of: fn(String) -> Event, pieces: Vec<((), String)>| {
+            pieces
+                .into_iter()
+                .for_each(|((), piece)| (self.on)(of(piece)));
+        };
         let mut on_delta = |delta: Delta| match delta {
-            Delta::Text(text) => {
-                arrived.push_str(&text);
-                (self.on)(Event::Text(text));
+            Delta::Text(piece) => {
+                arrived.push_str(&piece);
+                tell(Event::Text, text.push(secrets, (), &piece));
             }
-            Delta::Thinking(text) => (self.on)(Event::Thinking(text)),
+            Delta::Thinking(piece) => {
+                tell(Event::Thinking, thinking.push(secrets, (), &piece));
+            }
             Delta::Call { .. } => {}
             Delta::Again { why } => {
                 arrived.clear();
+                (text, thinking) = Default::default();
                 (self.on)(Event::Again { why });
             }
         };
@@ -321,6 +338,9 @@ impl<'a> Work<'a> {
             () = self.cancel.cancelled() => None,
             answer = self.agent.model.call(body, &mut on_delta) => Some(answer),
         };
+        tell(Event::Thinking, thinking.finish(secrets));
+        tell(Event::Text, text.finish(secrets));
+        hide_text(secrets, &mut arrived);
         match answer {
             Some(Ok(reply)) => Answer::Reply(Box::new(reply)),
             Some(Err(error)) => Answer::Failed(error),

@@ -63,6 +63,12 @@ pub fn daemon(config: &Config) -> Result<Option<Client>, CliError> {
     Ok(Some(Client::new(&daemon.url, &daemon.secret)?))
 }
 
+/// The owner's secret, where a daemon runs, for whoever masks it.
+pub fn owner_secret(config: &Config) -> Option<String> {
+    let daemon = Daemon::find(state::folder(config).ok()?).ok().flatten()?;
+    Some(daemon.secret)
+}
+
 /// Opens the fleet of a project; tasks go over `hub`, or stay in this process.
 pub fn open(
     config: &Config,

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use contexture::inject::McpServerStdio;
 use contexture::text::nearest;
+use contexture_tools::inherit::ChildKind;
+use contexture_tools::secrets::mask::Mask;
 use serde_json::{Map, Value, json};
 
 use crate::acp::{AcpError, AgentFacts, Begin, Connection, Host, Launch};
@@ -83,9 +85,6 @@ const PROVIDERS: &[&str] = &[
     "OPENROUTER_API_KEY",
     "XAI_API_KEY",
 ];
-
-/// What is never inherited, whatever a star stands for: our own secrets.
-const NEVER: &[&str] = &["CONTEXTURE_SESSION_TOKEN", "CONTEXTURE_OWNER_SECRET"];
 
 /// The agent that is ours.
 pub const NATIVE: &str = "native";
@@ -268,9 +267,17 @@ impl UnknownBackend {
 /// Finds out how an agent is started and what it is told.
 pub fn plan(wanted: Wanted<'_>) -> Result<Plan, UnknownBackend> {
     let known = backend(wanted.backend);
-    let mut env = inherited(known, wanted.inherits, std::env::vars());
+    // A command of somebody's is not ours, whatever it is called.
+    let kind = match known {
+        Some(known) if known.name == NATIVE && wanted.command.is_empty() => ChildKind::OwnAgent,
+        _ => ChildKind::Agent,
+    };
+    let ours = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut env = inherited(kind, known, wanted.inherits, ours);
     env.extend(wanted.env);
     let mut launch = Launch {
+        kind,
         env,
         supervisor: wanted.supervisor,
         ..Launch::new("", wanted.workspace)
@@ -325,6 +332,16 @@ pub fn plan(wanted: Wanted<'_>) -> Result<Plan, UnknownBackend> {
 }
 
 impl Plan {
+    /// With what recognises secrets in what the agent says.
+    #[must_use]
+    pub fn masked(mut self, mask: &Arc<dyn Mask>) -> Self {
+        self.launch.mask = Arc::clone(mask);
+        if let Some(older) = &mut self.older {
+            older.mask = Arc::clone(mask);
+        }
+        self
+    }
+
     fn tell(&mut self, text: String, channel: Channel) {
         match channel {
             Channel::Meta => {
@@ -369,6 +386,7 @@ impl Plan {
 
 /// What an agent inherits of these variables.
 fn inherited(
+    kind: ChildKind,
     known: Option<&Backend>,
     more: &[String],
     ours: impl Iterator<Item = (String, String)>,
@@ -383,7 +401,7 @@ fn inherited(
             Some(beginning) => !beginning.is_empty() && name.starts_with(beginning),
             None => name == *pattern,
         };
-        !NEVER.contains(&name) && patterns.iter().any(fits)
+        kind.may_have(name) && patterns.iter().any(fits)
     };
     ours.filter(|(name, _)| takes(name)).collect()
 }
@@ -414,11 +432,19 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "GITHUB_TOKEN",
             "CONTEXTURE_SESSION_TOKEN",
+            "CONTEXTURE_WORKER_KEY",
+            "CONTEXTURE_HUB_KEY",
+            "CONTEXTURE_HUB_URL",
             "CONTEXTURE_MODELS",
+            "CONTEXTURE_STORE_URL",
             "HTTPS_PROXY",
         ];
         let has = |name: &str| -> Vec<String> {
-            inherited(backend(name), &[], vars(&ours))
+            let kind = match name {
+                NATIVE => ChildKind::OwnAgent,
+                _ => ChildKind::Agent,
+            };
+            inherited(kind, backend(name), &[], vars(&ours))
                 .into_keys()
                 .collect()
         };
@@ -426,17 +452,25 @@ mod tests {
         assert_eq!(has("codex"), ["HTTPS_PROXY", "OPENAI_API_KEY"]);
         assert_eq!(has("gemini"), ["GEMINI_API_KEY", "HTTPS_PROXY"]);
         assert_eq!(has("somebody"), ["HTTPS_PROXY"]);
-        let native = has(NATIVE);
-        assert!(
-            native.contains(&"CONTEXTURE_MODELS".to_owned()),
-            "{native:?}"
+        assert_eq!(
+            has(NATIVE),
+            [
+                "ANTHROPIC_API_KEY",
+                "CONTEXTURE_MODELS",
+                "CONTEXTURE_STORE_URL",
+                "GEMINI_API_KEY",
+                "HTTPS_PROXY",
+                "OPENAI_API_KEY",
+            ]
         );
-        assert!(
-            !native.contains(&"CONTEXTURE_SESSION_TOKEN".to_owned()),
-            "{native:?}"
-        );
+        // Somebody else's program is not ours by a name, and what is ours is not to be had by asking.
+        let asked = ["CONTEXTURE_*".to_owned(), "CONTEXTURE_HUB_KEY".to_owned()];
+        for known in [backend(NATIVE), None] {
+            let some = inherited(ChildKind::Agent, known, &asked, vars(&ours));
+            assert!(!some.keys().any(|name| name.starts_with("CONTEXTURE_")));
+        }
         let more = ["GITHUB_TOKEN".to_owned(), "*".to_owned()];
-        let some = inherited(None, &more, vars(&ours));
+        let some = inherited(ChildKind::Agent, None, &more, vars(&ours));
         assert_eq!(
             some.into_keys().collect::<Vec<_>>(),
             ["GITHUB_TOKEN", "HTTPS_PROXY"]

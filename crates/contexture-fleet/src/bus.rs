@@ -1,9 +1,11 @@
 //! Tells everyone who listens what happened, in one order.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture_agent::clock;
+use contexture_tools::secrets::mask::Mask;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -25,9 +27,10 @@ pub struct Happened {
     pub event: Event,
 }
 
-/// The event bus. Telling never waits: who is too slow misses something, and learns how much.
-#[derive(Debug)]
+/// The event bus. Telling never waits: who is too slow misses something, and learns how much. Nothing that it tells
+/// holds a secret: whatever happens is masked here, once for everybody who listens.
 pub struct Bus {
+    mask: Arc<dyn Mask>,
     state: Mutex<State>,
     everyone: broadcast::Sender<Arc<Happened>>,
 }
@@ -48,16 +51,29 @@ pub struct Subscription {
 
 impl Default for Bus {
     fn default() -> Self {
-        Self {
-            state: Mutex::default(),
-            everyone: broadcast::channel(REMEMBERED).0,
-        }
+        Self::new(Arc::new(()))
+    }
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bus").finish_non_exhaustive()
     }
 }
 
 impl Bus {
+    /// A bus that masks what this recognises.
+    pub fn new(mask: Arc<dyn Mask>) -> Self {
+        Self {
+            mask,
+            state: Mutex::default(),
+            everyone: broadcast::channel(REMEMBERED).0,
+        }
+    }
+
     /// Tells everyone.
-    pub fn tell(&self, event: Event) {
+    pub fn tell(&self, mut event: Event) {
+        event.hide(&self.mask);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.last += 1;
         let happened = Arc::new(Happened {

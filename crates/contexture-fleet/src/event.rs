@@ -1,3 +1,4 @@
+use contexture_tools::secrets::mask::{Mask, hide_in, hide_text};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -197,6 +198,12 @@ pub enum Event {
         /// What it is now.
         status: String,
     },
+    /// The key that was given out for a worker no longer counts.
+    #[serde(rename = "key:revoked")]
+    KeyRevoked {
+        /// Of which resource.
+        resource: String,
+    },
     /// A worker said what does not count: for another, of an attempt that is over, twice.
     #[serde(rename = "task:refused")]
     WordRefused {
@@ -239,6 +246,7 @@ impl Event {
             Self::CanvasChanged { .. } => "canvas:changed",
             Self::TaskChanged { .. } => "task:changed",
             Self::ResourceState { .. } => "resource:state",
+            Self::KeyRevoked { .. } => "key:revoked",
             Self::WordRefused { .. } => "task:refused",
             Self::HookFailed { .. } => "hook:failed",
         }
@@ -262,8 +270,133 @@ impl Event {
             | Self::CanvasChanged { agent, .. } => Some(agent),
             Self::TaskChanged { .. }
             | Self::ResourceState { .. }
+            | Self::KeyRevoked { .. }
             | Self::WordRefused { .. }
             | Self::HookFailed { .. } => None,
         }
+    }
+    /// Masks every text in it. Field by field, so that a new one is not forgotten; texts alone are looked at.
+    pub(crate) fn hide(&mut self, mask: &(impl Mask + ?Sized)) {
+        let mut texts: Vec<&mut String> = Vec::new();
+        let mut values: Vec<&mut Value> = Vec::new();
+        match self {
+            Self::Preparing {
+                agent,
+                session_id,
+                provider_count: _,
+            }
+            | Self::ContextReady {
+                agent,
+                session_id,
+                mcp_server_count: _,
+                tool_count: _,
+                context_additions: _,
+            }
+            | Self::Prompted { agent, session_id } => texts.extend([agent, session_id]),
+            Self::ProviderFailed {
+                agent,
+                session_id,
+                provider,
+                why,
+            } => texts.extend([agent, session_id, provider, why]),
+            Self::TokensRevoked { agent, count: _ } => texts.push(agent),
+            Self::ToolsChanged {
+                agent,
+                session_id,
+                add,
+                remove,
+                reason,
+            } => {
+                texts.extend([agent, session_id, reason]);
+                texts.extend(add.iter_mut().chain(remove));
+            }
+            Self::AgentState { agent, state, why } => {
+                texts.extend([agent, state]);
+                texts.extend(why);
+            }
+            Self::Answered {
+                agent,
+                session_id,
+                stop_reason,
+                millis: _,
+                usage,
+            } => {
+                texts.extend([agent, session_id, stop_reason]);
+                values.extend(usage);
+            }
+            Self::AgentUpdate {
+                agent,
+                session_id,
+                update,
+            } => {
+                texts.extend([agent, session_id]);
+                values.push(update);
+            }
+            Self::PermissionAsked {
+                agent,
+                session_id,
+                request_id,
+                title,
+                options,
+            } => {
+                texts.extend([agent, session_id, request_id, title]);
+                values.push(options);
+            }
+            Self::PermissionAnswered {
+                agent,
+                request_id,
+                option_id,
+                by,
+            } => {
+                texts.extend([agent, request_id, by]);
+                texts.extend(option_id);
+            }
+            Self::ToolCalled {
+                agent,
+                session_id,
+                tool,
+                token,
+                arguments,
+                success: _,
+                error,
+            } => {
+                texts.extend([agent, session_id, tool, token]);
+                texts.extend(error);
+                values.push(arguments);
+            }
+            Self::CanvasChanged {
+                agent,
+                title,
+                bytes: _,
+            } => {
+                texts.push(agent);
+                texts.extend(title);
+            }
+            Self::TaskChanged {
+                task_id,
+                change,
+                state,
+                attempt: _,
+                parent,
+                executor,
+                why,
+            } => {
+                texts.extend([task_id, change, state]);
+                texts.extend(parent.iter_mut().chain(executor).chain(why));
+            }
+            Self::KeyRevoked { resource } => texts.push(resource),
+            Self::ResourceState { resource, status } => texts.extend([resource, status]),
+            Self::WordRefused { by, task_id, why } => {
+                texts.extend([by, why]);
+                texts.extend(task_id);
+            }
+            Self::HookFailed {
+                event,
+                command,
+                why,
+            } => texts.extend([event, command, why]),
+        }
+        texts.into_iter().for_each(|text| hide_text(mask, text));
+        values.into_iter().for_each(|value| hide_in(mask, value));
     }
 }

@@ -13,6 +13,8 @@ use contexture::inject::{
 use contexture::{Payload, Settings, entry};
 use contexture_agent::clock;
 use contexture_store::{Key, Log, Sessions, StoreError};
+use contexture_tools::Secrets;
+use contexture_tools::secrets::mask::Mask;
 use serde_json::{Value, json};
 
 use crate::agents::Agents;
@@ -65,6 +67,8 @@ pub struct Fleet {
     pub(crate) data: PathBuf,
     pub(crate) bus: Arc<Bus>,
     pub(crate) tokens: Arc<Tokens>,
+    /// Recognises the secrets that an agent could say: tokens, the owner's secret, keys.
+    pub(crate) mask: Arc<dyn Mask>,
     pub(crate) injector: SessionInjector,
     pub(crate) live: Live,
     pub(crate) canvases: Canvases,
@@ -99,8 +103,9 @@ pub enum FleetError {
 impl Fleet {
     /// Opens a fleet, and begins to write what happens to the log. To be called inside a runtime.
     pub fn open(options: Options) -> Result<Arc<Self>, FleetError> {
-        let bus = Arc::new(Bus::default());
         let tokens = Arc::new(Tokens::new(options.token_life)?);
+        let mask: Arc<dyn Mask> = Arc::new((Arc::clone(&tokens), Secrets::from_env()));
+        let bus = Arc::new(Bus::new(Arc::clone(&mask)));
         let tokenizer = Arc::clone(&options.settings.tokenizer);
         let injector = SessionInjector::new(Some(Arc::clone(&tokens)), Arc::clone(&bus), tokenizer)
             .patience(options.provider_patience);
@@ -120,6 +125,8 @@ impl Fleet {
         }
         let key = random()?;
         let secret = hex(&random()?);
+        tokens.mask_too(&secret);
+        tokens.mask_too(&options.work.key.digits());
         let hash = *blake3::keyed_hash(&key, secret.as_bytes()).as_bytes();
         let table = methods::table();
         Ok(Arc::new(Self {
@@ -142,6 +149,7 @@ impl Fleet {
             methods: table.iter().map(|entry| entry.method.clone()).collect(),
             bus,
             tokens,
+            mask,
             injector,
             key,
             table,

@@ -1,12 +1,12 @@
 //! Writes what happened to the log, and tells those commands that asked for it.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use contexture_store::{Expected, Key, Kind, Log, Record, Stream};
+use contexture_tools::inherit;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -127,7 +127,7 @@ async fn run(hook: &Hook, happened: &Happened, folder: &PathBuf) -> Result<(), S
         .args(args)
         .current_dir(folder)
         .env_clear()
-        .envs(environment())
+        .envs(inherit::base())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -161,13 +161,6 @@ async fn run(hook: &Hook, happened: &Happened, folder: &PathBuf) -> Result<(), S
             hook.patience.as_millis()
         )),
     }
-}
-
-/// What a hook inherits: what it takes to run, and no keys.
-fn environment() -> impl Iterator<Item = (&'static str, OsString)> {
-    ["HOME", "LANG", "PATH", "SHELL", "TMPDIR", "TZ", "USER"]
-        .into_iter()
-        .filter_map(|name| Some((name, std::env::var_os(name)?)))
 }
 
 #[cfg(test)]

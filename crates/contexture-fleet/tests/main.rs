@@ -14,4 +14,5 @@ mod nats_server;
 
 mod acp;
 mod hub;
+mod secrets;
 mod work;

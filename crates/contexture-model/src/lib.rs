@@ -31,7 +31,7 @@ use contexture::tokens::Tokenizer;
 pub use client::{Client, Patience};
 pub use endpoint::{Api, Endpoint, Provider};
 pub use error::ModelError;
-pub use mask::{Secret, mask};
+pub use mask::{Secret, mask, names_key};
 pub use reply::{Delta, Reply, Stop, Usage};
 
 /// Something that answers requests.

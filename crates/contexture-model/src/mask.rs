@@ -38,13 +38,27 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Whether a variable holds a key, by its name.
+pub fn names_key(name: &str) -> bool {
+    const ENDINGS: [&str; 6] = [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "CREDENTIALS",
+    ];
+    let name = name.to_ascii_uppercase();
+    ENDINGS.iter().any(|end| name.ends_with(end))
+}
+
 const HIDDEN: &str = "[masked]";
 
 /// A text with what looks like a key taken out: `sk-…`, `Bearer …` and their kind. Providers like to
 /// repeat a wrong key in their errors.
 pub fn mask(text: &str) -> String {
-    const BEGINNINGS: [&str; 9] = [
-        "sk-", "pk-", "rk-", "ghp_", "gho_", "xox", "AKIA", "AIza", "Bearer ",
+    const BEGINNINGS: [&str; 10] = [
+        "sk-", "pk-", "rk-", "ghp_", "gho_", "xox", "AKIA", "AIza", "Bearer ", "ctxw1-",
     ];
     const SHORTEST: usize = 12;
     let of_key = |c: char| {
@@ -97,6 +111,10 @@ mod tests {
             ),
             ("sk-short", "sk-short"),
             ("ключ AKIAIOSFODNN7EXAMPLE!", "ключ AKIA[masked]!"),
+            (
+                "a worker's ctxw1-guest2-0123456789ab-0f0f-far",
+                "a worker's ctxw1-[masked]",
+            ),
         ] {
             assert_eq!(mask(text), masked);
         }

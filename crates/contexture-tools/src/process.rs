@@ -2,8 +2,8 @@
 //! with all that it started.
 //!
 //! MCP servers, ACP agents and their terminals are all started here, so what holds for one holds for all:
-//! none inherits our keys, none outlives us (where there is a supervisor, see [`crate::supervise`]), and
-//! none can say more in a line than is read.
+//! none inherits our keys (see [`crate::inherit`]), none outlives us (where there is a supervisor, see
+//! [`crate::supervise`]), and none can say more in a line than is read.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,11 +23,8 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-/// What a program inherits of our environment. Keys are not among it.
-pub const INHERITED: [&str; 11] = [
-    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ",
-    "USER",
-];
+use crate::inherit::{self, ChildKind};
+
 /// How long a program may take to leave when its input has ended.
 const GRACE: Duration = Duration::from_secs(2);
 /// How much of what it says on its standard error is kept.
@@ -43,7 +40,9 @@ pub struct Program<'a> {
     pub command: &'a str,
     /// Its arguments.
     pub args: &'a [String],
-    /// What its environment has beside what it inherits ([`INHERITED`]).
+    /// What it is to us, which decides what it may be given of ours.
+    pub kind: ChildKind,
+    /// What its environment has beside what all inherit ([`inherit::BASE`]).
     pub env: BTreeMap<String, String>,
     /// Where it starts.
     pub folder: &'a Path,
@@ -54,8 +53,9 @@ pub struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// A program in a folder, without arguments.
-    pub fn new(command: &'a str, folder: &'a Path) -> Self {
+    pub fn new(kind: ChildKind, command: &'a str, folder: &'a Path) -> Self {
         Self {
+            kind,
             command,
             args: &[],
             env: BTreeMap::new(),
@@ -127,13 +127,10 @@ impl<'a> Program<'a> {
             }
         };
         command.env_clear();
-        for name in INHERITED {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
+        let given = self.env.iter();
         command
-            .envs(&self.env)
+            .envs(inherit::base())
+            .envs(given.filter(|(name, _)| self.kind.may_have(name)))
             .current_dir(self.folder)
             .process_group(0);
         Ok(command)
@@ -305,7 +302,13 @@ fn last_words(said: &[u8]) -> String {
     let last = last[last.len().saturating_sub(5)..].join(" / ");
     let start = last.len().saturating_sub(600);
     let start = (start..last.len()).find(|at| last.is_char_boundary(*at));
-    start.map_or("", |start| &last[start..]).to_owned()
+    let end = start.map_or("", |start| &last[start..]);
+    // Not inside a word: half a key would not be recognised.
+    match (start, end.split_once(char::is_whitespace)) {
+        (Some(1..), Some((_, rest))) => rest.to_owned(),
+        (Some(1..), None) => String::new(),
+        _ => end.to_owned(),
+    }
 }
 
 fn with_words(ended: &str, words: &str) -> String {
@@ -322,7 +325,11 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         said.extend_from_slice(&chunk[..read]);
         let beyond = said.len().saturating_sub(KEPT);
-        said.drain(..beyond);
+        if beyond > 0 {
+            let rest = said[beyond..].iter();
+            let word = rest.take_while(|byte| !byte.is_ascii_whitespace()).count();
+            said.drain(..beyond + word);
+        }
     }
 }
 

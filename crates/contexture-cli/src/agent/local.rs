@@ -75,6 +75,12 @@ pub fn tried(path: &Path) -> Result<(), CliError> {
     let mut child = Command::new(us)
         .arg("__try-model")
         .arg(path)
+        // The engine finds its drivers by its environment; what a file makes of it finds no keys there.
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            !contexture_model::names_key(&name) && !name.starts_with("CONTEXTURE_")
+        }))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

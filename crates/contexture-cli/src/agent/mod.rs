@@ -185,13 +185,15 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
     let mut all = config.agent.mcp_servers.clone();
     all.retain(|known| servers.iter().all(|own| own.name != known.name));
     all.extend(servers);
+    let given = all.iter().flat_map(|server| server.secrets());
+    let secrets = Secrets::from_env().and(given.chain(crate::fleet::owner_secret(&config)));
     let servers = Arc::new(Servers::start(all, server_options));
     servers.settled(SETTLING).await;
     notices.extend(failing(&servers));
     let toolset = Toolset::new(
         policy(options, &config, model.as_ref()),
         approvals(options, &config, asks),
-        Secrets::from_env(),
+        secrets,
     )
     .with(Arc::new(tools))
     .with(Arc::clone(&servers) as Arc<dyn Tools>)

@@ -56,6 +56,11 @@ pub enum Pool {
         /// The resource
         id: String,
     },
+    /// End the secret of a resource's worker; `ctx pool key` gives the next one
+    RevokeKey {
+        /// The resource
+        id: String,
+    },
     /// Give an agent a tool
     Grant {
         /// The agent

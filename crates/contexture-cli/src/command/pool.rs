@@ -6,6 +6,7 @@ use contexture::pool::{
 };
 use contexture::task::TaskError;
 use contexture_agent::clock::now;
+use contexture_fleet::work::seal::Voice;
 use contexture_server::Client;
 use contexture_store::{BoardLog, LoadedBoard};
 use serde_json::{Value, json};
@@ -38,6 +39,9 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
             let (id, tool) = (name(id, "ID")?, name(tool, "TOOL")?);
             vec![Change::Revoked { id, tool }]
         }
+        Command::RevokeKey { id } => vec![Change::KeyRevoked {
+            id: name(id, "ID")?,
+        }],
     };
     let config = config::load(dir)?;
     // Whoever hands out tasks holds the log: it is told what to change. To look, the log is enough.
@@ -55,7 +59,11 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
         Command::Add(_)
         | Command::Remove { .. }
         | Command::Grant { .. }
-        | Command::Revoke { .. } => {
+        | Command::Revoke { .. }
+        | Command::RevokeKey { .. } => {
+            if let [Change::KeyRevoked { id }] = &changes[..] {
+                worker(pool, id.as_str())?;
+            }
             let at = now();
             log.change(&mut loaded, |board| {
                 let all = changes.iter().cloned();
@@ -83,6 +91,7 @@ fn did(what: &Command) -> &'static str {
     match what {
         Command::Add(_) => "added",
         Command::Remove { .. } => "removed",
+        Command::RevokeKey { .. } => "revoked",
         _ => "changed",
     }
 }
@@ -92,6 +101,7 @@ fn asked(client: &Client, what: &Command, changes: &[Change], json: bool) -> Res
     let (method, params) = match changes {
         [Change::Granted { id, tool }] => ("pool.grant", json!({"id": id, "tool": tool})),
         [Change::Revoked { id, tool }] => ("pool.revoke", json!({"id": id, "tool": tool})),
+        [Change::KeyRevoked { id }] => ("pool.revokeKey", json!({ "id": id })),
         changes if matches!(what, Command::Remove { .. }) => {
             let ids: Vec<&Name> = changes.iter().filter_map(Change::resource).collect();
             ("pool.remove", json!({"ids": ids}))
@@ -110,24 +120,27 @@ fn asked(client: &Client, what: &Command, changes: &[Change], json: bool) -> Res
 
 /// The secret of a worker that has nothing else of the project.
 fn key(pool: &Pool, id: &str, config: &Config, json: bool) -> Result<(), CliError> {
-    let name = name(id, "ID")?;
-    match pool.get(id).map(|resource| resource.kind().does_tasks()) {
-        Some(true) => {}
-        known => {
-            let what = match known {
-                Some(_) => format!("`{name}` does no tasks"),
-                None => format!("there is no resource `{name}`"),
-            };
-            let hint = "`ctx pool add ID --capability NAME --worker` makes an executor known, with what it may do";
-            let error = ContextError::invalid("ID", what, hint);
-            return Err(error.into());
-        }
-    }
-    let secret = work::key(config)?.seat(&name, false).secret();
+    let name = worker(pool, id)?;
+    let revoked = pool.revoked_keys().get(&name).copied();
+    let voice = Voice::Guest(revoked.unwrap_or_default());
+    let secret = work::key(config)?.seat_of(&name, voice).secret();
     match json {
         true => print_json(&json!({"key": secret})),
         false => print(format!("{secret}\n").as_bytes()),
     }
+}
+
+/// The name of a resource that does tasks.
+fn worker(pool: &Pool, id: &str) -> Result<Name, CliError> {
+    let name = name(id, "ID")?;
+    let what = match pool.get(id).map(|resource| resource.kind().does_tasks()) {
+        Some(true) => return Ok(name),
+        Some(false) => format!("`{name}` does no tasks"),
+        None => format!("there is no resource `{name}`"),
+    };
+    let hint =
+        "`ctx pool add ID --capability NAME --worker` makes an executor known, with what it may do";
+    Err(ContextError::invalid("ID", what, hint).into())
 }
 
 fn list(pool: &Pool, json: bool) -> Result<(), CliError> {

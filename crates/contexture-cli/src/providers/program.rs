@@ -9,12 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use contexture_tools::inherit;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// What it inherits of our environment. Keys and tokens are not among it.
-const INHERITED: [&str; 10] = [
-    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER",
-];
 /// How long a supervisor has to end what it watches.
 const GRACE: Duration = Duration::from_secs(3);
 /// How much of what it says on its standard error is shown.
@@ -93,12 +90,8 @@ impl Program<'_> {
             _ => Command::new(program),
         };
         command.args(args).env_clear();
-        for name in INHERITED {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
         command
+            .envs(inherit::base())
             .current_dir(self.folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -232,7 +225,7 @@ mod tests {
         let shells = ["PWD", "OLDPWD", "SHLVL", "_"];
         for name in names.lines() {
             assert!(
-                INHERITED.contains(&name) || shells.contains(&name),
+                inherit::BASE.contains(&name) || shells.contains(&name),
                 "{name}"
             );
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use contexture::task::Spent;
 use contexture_agent::Cancel;
 use contexture_fleet::work::{Came, Executor, Job, Working};
+use contexture_tools::inherit::ChildKind;
 use contexture_tools::process::{Process, Program};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -37,7 +38,7 @@ impl ByCommand {
             Some(words) => words,
             None => return Ok(Came::hopeless("there is nothing to run", Spent::default())),
         };
-        let program = Program::new(command, &self.folder)
+        let program = Program::new(ChildKind::Worker, command, &self.folder)
             .args(args)
             .env("CONTEXTURE_TASK_ID", job.task_id.as_str())
             .env("CONTEXTURE_TASK_ATTEMPT", job.attempt.to_string())

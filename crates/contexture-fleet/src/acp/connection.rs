@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::masked::Masked;
 use super::serve::{Host, Shared, serve};
 use super::sessions::{Session, Sessions};
 use super::terminals::Terminals;
@@ -94,7 +95,7 @@ impl Connection {
                 format!("its workspace {place}: {error}"),
             ))
         })?;
-        let program = Program::new(&command, &workspace)
+        let program = Program::new(launch.kind, &command, &workspace)
             .args(&launch.args)
             .envs(launch.env.clone())
             .supervisor(launch.supervisor.as_deref());
@@ -107,10 +108,12 @@ impl Connection {
             _ => not_started(error),
         })?;
         let (wire, writing) = Wire::new(input);
+        let secrets = Secrets::of_variables(launch.env);
         let shared = Arc::new(Shared {
             wire,
             sessions: Sessions::default(),
             host,
+            masked: Masked::new(Arc::new((Arc::clone(&launch.mask), secrets))),
             terminals: Terminals::new(launch.supervisor.clone()),
             policy: launch.policy,
             workspace,
@@ -126,7 +129,6 @@ impl Connection {
                 writing: tokio::spawn(writing),
             },
             Arc::clone(&shared),
-            Secrets::of_variables(launch.env),
             stopping,
             tell,
         );
@@ -444,7 +446,6 @@ async fn keep(
     mut process: Process,
     mut tasks: Tasks,
     shared: Arc<Shared>,
-    secrets: Secrets,
     mut stopping: watch::Receiver<bool>,
     tell: watch::Sender<Option<String>>,
 ) {
@@ -470,6 +471,8 @@ async fn keep(
     };
     drop(tasks);
     shared.terminals.end().await;
-    tell.send_replace(Some(secrets.hide(&how)));
+    // What it said last may also quote a key that nobody knows.
+    let how = Secrets::default().hide(&shared.masked.text(how));
+    tell.send_replace(Some(how));
     shared.wire.close();
 }

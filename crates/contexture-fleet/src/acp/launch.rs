@@ -2,9 +2,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contexture::inject::McpServerStdio;
+use contexture_tools::inherit::ChildKind;
+use contexture_tools::secrets::mask::Mask;
 use serde_json::{Map, Value};
 
 /// How an agent is started.
@@ -14,6 +17,8 @@ pub struct Launch {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
+    /// Whether it is ours.
+    pub kind: ChildKind,
     /// What its environment has beside the little that every program inherits.
     pub env: BTreeMap<String, String>,
     /// Where it works. What it asks us to read, write or run is in there.
@@ -30,6 +35,8 @@ pub struct Launch {
     pub sign_in: Vec<String>,
     /// How it is installed, for the error's hint.
     pub install: Option<String>,
+    /// What recognises secrets in what it says.
+    pub mask: Arc<dyn Mask>,
 }
 
 /// What an agent may ask us to do for it. It is told beforehand, and does the rest itself.
@@ -72,6 +79,7 @@ impl Launch {
     pub fn new(program: impl Into<String>, workspace: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
+            kind: ChildKind::Agent,
             args: Vec::new(),
             env: BTreeMap::new(),
             workspace: workspace.into(),
@@ -81,6 +89,7 @@ impl Launch {
             policy: Policy::default(),
             sign_in: Vec::new(),
             install: None,
+            mask: Arc::new(()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod error;
 mod facts;
 mod files;
 mod launch;
+mod masked;
 pub mod record;
 mod serve;
 mod sessions;

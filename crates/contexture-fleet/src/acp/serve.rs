@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::masked::Masked;
 use super::sessions::{Session, Sessions};
 use super::terminals::Terminals;
-use super::wire::{Incoming, Reader, Wire};
+use super::wire::{Incoming, Reader, Refusal, Wire};
 use super::{Policy, bounded, files};
 
 /// The most requests of an agent's that are answered at the same time.
@@ -78,6 +79,7 @@ pub(super) struct Shared {
     pub wire: Wire,
     pub sessions: Sessions,
     pub host: Arc<dyn Host>,
+    pub masked: Masked,
     pub terminals: Terminals,
     pub policy: Policy,
     /// Without links.
@@ -111,7 +113,13 @@ impl Fault {
 }
 
 /// Reads all that the agent says. Gives why there is no more, and nothing where it closed its output.
-pub(super) async fn serve(shared: Arc<Shared>, mut reader: Reader) -> Option<String> {
+pub(super) async fn serve(shared: Arc<Shared>, reader: Reader) -> Option<String> {
+    let why = listen(&shared, reader).await;
+    shared.say_rest().await;
+    why.map(|why| shared.masked.text(why))
+}
+
+async fn listen(shared: &Arc<Shared>, mut reader: Reader) -> Option<String> {
     // Dropped with this: nothing is answered when nothing is read.
     let mut answering = JoinSet::new();
     loop {
@@ -123,6 +131,15 @@ pub(super) async fn serve(shared: Arc<Shared>, mut reader: Reader) -> Option<Str
         while answering.try_join_next().is_some() {}
         match message {
             Incoming::Answer(id, answer) => {
+                // An answer may end a turn: all that was said in it comes before.
+                shared.say_rest().await;
+                let answer = match answer {
+                    Ok(answer) => Ok(shared.masked.value(answer)),
+                    Err(refusal) => Err(Refusal {
+                        message: shared.masked.text(refusal.message),
+                        ..refusal
+                    }),
+                };
                 let open = |answer: &Value| {
                     let id = answer["sessionId"].as_str();
                     id.map(|id| shared.sessions.open(id));
@@ -136,15 +153,17 @@ pub(super) async fn serve(shared: Arc<Shared>, mut reader: Reader) -> Option<Str
                 let session = params["sessionId"].as_str();
                 let known = session.filter(|id| shared.sessions.get(id).is_some());
                 if let (Some(session_id), true) = (known, update.is_object()) {
-                    shared.host.update(session_id, update);
-                    shared.host.caught_up().await;
+                    for update in shared.masked.update(session_id, update) {
+                        shared.host.update(session_id, update);
+                        shared.host.caught_up().await;
+                    }
                 }
             }
             // Not the protocol's, or of a part of it that we did not say that we know.
             Incoming::Notice { .. } | Incoming::Neither => {}
             Incoming::Request { id, method, params } => match shared.admit(&id, answering.len()) {
                 Ok(key) => {
-                    let shared = Arc::clone(&shared);
+                    let shared = Arc::clone(shared);
                     answering.spawn(async move {
                         let reply = shared.reply(&method, params).await;
                         shared.asked().remove(&key);
@@ -168,6 +187,14 @@ fn response(id: &Value, reply: Reply) -> Value {
 }
 
 impl Shared {
+    /// Tells what was held back of what the agent said.
+    async fn say_rest(&self) {
+        for (session_id, update) in self.masked.finish() {
+            self.host.update(&session_id, update);
+            self.host.caught_up().await;
+        }
+    }
+
     /// Whether a request is answered at all: not one that uses the id of another, and not any number of
     /// them.
     fn admit(&self, id: &Value, under_way: usize) -> Result<String, Fault> {
@@ -232,14 +259,15 @@ impl Shared {
         if options.is_empty() || session.is_called_off() {
             return cancelled;
         }
-        let tool_call = taken(&mut params, "toolCall");
+        let tool_call = self.masked.value(taken(&mut params, "toolCall"));
+        let shown = self.masked.choices(&options);
         let text = |value: &Value| value.as_str().map(|text| bounded(text, 300));
         let ask = Ask {
             session_id,
             title: text(&tool_call["title"]).unwrap_or_else(|| "use a tool".to_owned()),
             kind: text(&tool_call["kind"]),
             tool_call,
-            options: options.clone(),
+            options: shown.clone(),
         };
         let answer = tokio::select! {
             () = called_off => Ok(Answer::Cancelled),
@@ -247,7 +275,10 @@ impl Shared {
         };
         let selected = match answer {
             Ok(Answer::Cancelled) => return cancelled,
-            Ok(Answer::Selected(id)) => options.iter().find(|choice| choice.id == id),
+            Ok(Answer::Selected(id)) => {
+                let place = shown.iter().position(|choice| choice.id == id);
+                place.map(|place| &options[place])
+            }
             Err(_) => None,
         };
         let denial = || options.iter().find(|choice| choice.kind == "reject_once");

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use contexture_tools::inherit::ChildKind;
 use contexture_tools::process::{Process, Program};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
@@ -69,7 +70,7 @@ impl Terminals {
                 "there are {MOST} terminals: release one first"
             )));
         }
-        let program = Program::new(&command.program, &folder)
+        let program = Program::new(ChildKind::Terminal, &command.program, &folder)
             .args(&command.args)
             .envs(OURS)
             .envs(command.env)

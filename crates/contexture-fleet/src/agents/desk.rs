@@ -7,6 +7,7 @@ use std::time::Duration;
 use contexture::Payload;
 use contexture_agent::clock;
 use contexture_store::{SessionLog, Sessions, StoreError};
+use contexture_tools::secrets::mask::hide_in;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -82,9 +83,12 @@ impl Desk {
         *lock(&self.listener) = listener;
         let mut notes = self.notes.lock().await;
         notes.text.clear();
-        let said = notes
-            .transcript
-            .prompt(&[json!({"type": "text", "text": text})]);
+        // A prompt may quote what an agent said elsewhere. The agent itself gets it as it is.
+        let mut block = json!({"type": "text", "text": text});
+        if let Some(fleet) = self.fleet.upgrade() {
+            hide_in(&fleet.mask, &mut block);
+        }
+        let said = notes.transcript.prompt(&[block]);
         self.write(&mut notes, said).await?;
         self.tell(Event::Prompted {
             agent: self.agent.clone(),
@@ -209,7 +213,7 @@ impl Desk {
         }
     }
 
-    async fn hear_update(&self, mut update: Value) {
+    async fn hear_update(&self, update: Value) {
         let Some(fleet) = self.fleet.upgrade() else {
             return;
         };
@@ -218,7 +222,6 @@ impl Desk {
         if session_id.is_empty() {
             return;
         }
-        fleet.tokens.hide_in(&mut update);
         let mut notes = self.notes.lock().await;
         let whole = notes.transcript.push(&update);
         if let Err(error) = self.write(&mut notes, whole).await {

@@ -281,7 +281,7 @@ impl Fleet {
             supervisor: self.supervisor.clone(),
             ..Wanted::new(&spec.backend_type, folder)
         };
-        Ok(backends::plan(wanted)?)
+        Ok(backends::plan(wanted)?.masked(&self.mask))
     }
 
     /// All that a beginning came to, with the session in the log.

@@ -28,6 +28,12 @@ pub enum HubError {
         /// What it says.
         why: String,
     },
+    /// The worker's key no longer counts.
+    #[error("the key of `{module}` was revoked")]
+    Revoked {
+        /// Whose.
+        module: String,
+    },
 }
 
 impl HubError {
@@ -44,6 +50,7 @@ impl HubError {
             }
             Self::NoAnswer { .. } => "is the desk running? `ctx serve` runs it",
             Self::Away { .. } => "check `hub.url`, and that the NATS server runs with JetStream",
+            Self::Revoked { .. } => "`ctx pool key ID`, where the project is, gives the next one",
             Self::Refused { .. } => "check `hub.url`, and what the server allows this user",
         }
     }

@@ -257,7 +257,7 @@ impl From<HubError> for RpcError {
     fn from(error: HubError) -> Self {
         let why = match &error {
             HubError::TooLong { .. } => Why::TooLarge,
-            HubError::Refused { .. } => Why::NotAllowed,
+            HubError::Refused { .. } | HubError::Revoked { .. } => Why::NotAllowed,
             _ => Why::Failed,
         };
         Self::new(why, error.to_string()).hint(error.hint())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use contexture::inject::Archetype;
 use contexture_store::Key;
+use contexture_tools::secrets::mask;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -141,9 +142,12 @@ fn use_tool(
     fleet: &Fleet,
     grant: &Grant,
     wanted: &str,
-    arguments: Map<String, Value>,
+    mut arguments: Map<String, Value>,
 ) -> Result<Value, RpcError> {
-    let noted = noted(fleet, &arguments);
+    // Here, before anything is made of it: what an agent shows or notes holds no secret.
+    let wanted = &*mask::hide(&fleet.mask, wanted);
+    mask::hide_in_map(&fleet.mask, &mut arguments);
+    let noted = noted(&arguments);
     let done = fleet.live.find(grant, wanted, &arguments).and_then(|tool| {
         let behind = TOOLS.iter().find(|known| known.method == tool.rpc_method);
         let behind = behind.ok_or_else(|| {
@@ -171,18 +175,17 @@ fn use_tool(
     Ok(json!({"content": done?}))
 }
 
-/// Arguments as they are noted: without tokens, long texts cut, and not more than a few.
-fn noted(fleet: &Fleet, arguments: &Map<String, Value>) -> Value {
+/// Arguments as they are noted: long texts cut, and not more than a few.
+fn noted(arguments: &Map<String, Value>) -> Value {
     let short = |value: &Value| {
         let whole = match value {
             Value::String(text) => text.clone(),
             other if other.is_object() || other.is_array() => other.to_string(),
             other => return other.clone(),
         };
-        let masked = fleet.tokens.hide(&whole);
-        match masked.char_indices().nth(NOTED) {
-            Some((end, _)) => format!("{}…", &masked[..end]).into(),
-            None => Value::String(masked.into_owned()),
+        match whole.char_indices().nth(NOTED) {
+            Some((end, _)) => format!("{}…", &whole[..end]).into(),
+            None => Value::String(whole),
         }
     };
     let few = arguments.iter().take(16);
@@ -252,7 +255,7 @@ fn canvas_update(
     mut arguments: Map<String, Value>,
 ) -> Result<Value, RpcError> {
     let mut text = |name: &str| match arguments.remove(name) {
-        Some(Value::String(text)) => Some(fleet.tokens.hide(&text).into_owned()),
+        Some(Value::String(text)) => Some(text),
         _ => None,
     };
     let (html, title) = (text("html"), text("title"));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Entry, answer, any_object, list, method, object, params, text};
 use crate::fleet::Fleet;
+use crate::work::seal::Voice;
 use crate::{Answering, Call, RpcError, Who, Why};
 
 pub(super) fn table() -> Vec<Entry> {
@@ -92,6 +93,14 @@ pub(super) fn table() -> Vec<Entry> {
             object(&[("id", id())]),
             object(&[("key", text("for CONTEXTURE_WORKER_KEY"))]),
             key,
+        ),
+        method(
+            "pool.revokeKey",
+            "Ends the secret of a resource's worker; `pool.key` gives the next one",
+            Who::Owner,
+            object(&[("id", id())]),
+            changed(),
+            revoke_key,
         ),
     ]
 }
@@ -210,26 +219,44 @@ struct Key {
 fn key(fleet: Arc<Fleet>, mut call: Call) -> Answering {
     Box::pin(async move {
         let Key { id } = params(&mut call)?;
-        let name = Name::new(&id)?;
-        let known = fleet.dispatcher.look(move |board| {
-            let known = board.pool().get(&id);
-            known.map(|resource| resource.kind().does_tasks())
+        let name = worker(&fleet, &id).await?;
+        let of = name.clone();
+        let revoked = fleet.dispatcher.look(move |board| {
+            let revoked = board.pool().revoked_keys().get(&of);
+            revoked.copied().unwrap_or_default()
         });
-        match known.await? {
-            Some(true) => {
-                let seat = fleet.dispatcher.key().seat(&name, false);
-                Ok(json!({"key": seat.secret()}))
-            }
-            Some(false) => Err(
-                RpcError::new(Why::Invalid, format!("`{name}` does no tasks"))
-                    .hint("executors and reviewers join as workers"),
-            ),
-            None => Err(
-                RpcError::new(Why::NotFound, format!("there is no resource `{name}`"))
-                    .hint("`ctx pool add` makes it known, with what it may do"),
-            ),
-        }
+        let voice = Voice::Guest(revoked.await?);
+        let seat = fleet.dispatcher.key().seat_of(&name, voice);
+        Ok(json!({"key": seat.secret()}))
     })
+}
+
+fn revoke_key(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Key { id } = params(&mut call)?;
+        let id = worker(&fleet, &id).await?;
+        changing(fleet, vec![Change::KeyRevoked { id }]).await
+    })
+}
+
+/// The name of a resource that does tasks.
+async fn worker(fleet: &Fleet, id: &str) -> Result<Name, RpcError> {
+    let (name, id) = (Name::new(id)?, id.to_owned());
+    let known = fleet.dispatcher.look(move |board| {
+        let known = board.pool().get(&id);
+        known.map(|resource| resource.kind().does_tasks())
+    });
+    match known.await? {
+        Some(true) => Ok(name),
+        Some(false) => Err(
+            RpcError::new(Why::Invalid, format!("`{name}` does no tasks"))
+                .hint("executors and reviewers join as workers"),
+        ),
+        None => Err(
+            RpcError::new(Why::NotFound, format!("there is no resource `{name}`"))
+                .hint("`ctx pool add` makes it known, with what it may do"),
+        ),
+    }
 }
 
 /// Has the changes happen, all or none.

@@ -1,7 +1,8 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use contexture::pool::{Locale, Name};
+use contexture::pool::{Change, Locale, Name, PoolEvent};
 use contexture::task::{Board, BoardEvent, Now, Recall, Spent, TaskError};
 use contexture_agent::{Cancel, clock};
 use contexture_store::{BoardLog, LoadedBoard, StoreError};
@@ -10,11 +11,11 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::DISPATCHER;
-use super::hear::{Guests, Outcomes, Refused, Round, act};
+use super::hear::{Guests, Outcomes, REVOKED, Refused, Roll, Round, act, counts};
 use super::message::WHO_IS_HERE;
 use super::offers::{Offers, Out};
 use super::presence::Seen;
-use super::seal::HubKey;
+use super::seal::{HubKey, Voice};
 use super::worker::{dispatcher, millis};
 use crate::hub::{Doing, Hub, Inbox, LocalHub, Presence, Watch};
 use crate::methods::blocking;
@@ -65,7 +66,11 @@ pub struct Dispatcher {
     wake: Notify,
     /// Counts changes, for whoever waits for one.
     changed: watch::Sender<u64>,
-    pub(super) seen: Mutex<Seen>,
+    seen: Mutex<Seen>,
+    /// Which dispatcher asked last who is here: cards that answer an earlier one are old.
+    asks: Mutex<String>,
+    /// How often keys were revoked, as the board had it last.
+    revoked: Mutex<BTreeMap<Name, u64>>,
     offers: Mutex<Offers>,
 }
 
@@ -73,6 +78,8 @@ pub struct Dispatcher {
 const TICK: Duration = Duration::from_millis(500);
 /// How much is heard before it is acted upon.
 const ROUND: usize = 256;
+/// How often it is asked at most who is here.
+const ASK: Duration = Duration::from_millis(200);
 /// How long to wait when the log or the hub is away; longer each time.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(200);
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -84,6 +91,8 @@ impl Dispatcher {
         Ok(Arc::new(Self {
             options,
             board: Mutex::default(),
+            asks: Mutex::new(process.clone()),
+            revoked: Mutex::default(),
             process,
             bus,
             wake: Notify::new(),
@@ -102,6 +111,7 @@ impl Dispatcher {
         blocking(move || {
             let mut loaded = lock(&me.board);
             me.options.log.follow(&mut loaded)?;
+            me.note_keys(&loaded.board);
             Ok(look(&loaded.board))
         })
         .await
@@ -161,8 +171,8 @@ impl Dispatcher {
         let mut watch = self.watch().await;
         loop {
             let mut inbox = self.open().await;
-            // Who is here says so by itself, only later.
-            let _ = self.options.hub.broadcast(WHO_IS_HERE.to_owned()).await;
+            lock(&self.asks).clone_from(&self.process);
+            self.ask_who_is_here();
             self.abandon().await;
             self.lead(&mut inbox, &mut watch).await;
             tracing::info!("another dispatcher hands out");
@@ -175,6 +185,7 @@ impl Dispatcher {
         let mut beat = interval(self.options.patience / 4);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut wait, mut due) = (FIRST_WAIT, Duration::ZERO);
+        let (mut unheard, mut asked) = (false, Instant::now());
         loop {
             let mut round = Round::default();
             tokio::select! {
@@ -200,7 +211,13 @@ impl Dispatcher {
             {
                 self.presence(&mut round, word);
             }
+            unheard |= round.unheard;
+            if unheard && asked.elapsed() >= ASK {
+                self.ask_who_is_here();
+                (unheard, asked) = (false, Instant::now());
+            }
             match self.round(round).await {
+                Ok(next) if unheard => (wait, due) = (FIRST_WAIT, next.min(ASK)),
                 Ok(next) => (wait, due) = (FIRST_WAIT, next),
                 // What was not acknowledged comes again.
                 Err(error) => {
@@ -216,9 +233,19 @@ impl Dispatcher {
     async fn stand_by(&self, watch: &mut Watch) {
         let patience = self.options.patience;
         let mut heard = Instant::now();
+        let mut last = 0;
         loop {
-            match timeout(TICK, watch.next()).await {
-                Ok(Some(word)) if self.is_a_dispatcher(&word) => heard = Instant::now(),
+            let word = timeout(TICK, watch.next()).await;
+            match word {
+                Ok(Some(word)) if self.other_dispatcher(&word).is_some() => {
+                    // One that is shown again was said before.
+                    if let Some((process, at)) = self.other_dispatcher(&word)
+                        && at > last
+                    {
+                        (heard, last) = (Instant::now(), at);
+                        *lock(&self.asks) = process;
+                    }
+                }
                 // Who works is known when it is our turn.
                 Ok(Some(word)) => self.presence(&mut Round::default(), word),
                 Ok(None) => *watch = self.watch().await,
@@ -236,23 +263,34 @@ impl Dispatcher {
         let me = Arc::clone(self);
         tokio::spawn(async move {
             let seat = me.options.key.seat(&dispatcher(), true);
+            let card = seat.seal(format!("{} {}", me.process, millis()));
             // One that is not heard is followed by another.
-            let _ = me
-                .options
-                .hub
-                .beat(&dispatcher(), seat.seal(me.process.clone()))
-                .await;
+            let _ = me.options.hub.beat(&dispatcher(), card).await;
         });
     }
 
-    /// Whether another dispatcher says that it hands out.
-    fn is_a_dispatcher(&self, word: &Presence) -> bool {
+    /// Asks who is here, which those answer who live now. It must not hold up what else there is to do.
+    fn ask_who_is_here(self: &Arc<Self>) {
+        let me = Arc::clone(self);
+        tokio::spawn(async move {
+            let question = format!("{WHO_IS_HERE} {}", me.process);
+            // Who did not hear it beats all the same, and is asked again then.
+            let _ = me.options.hub.broadcast(question).await;
+        });
+    }
+
+    /// Which other dispatcher says that it hands out, and when it said so.
+    fn other_dispatcher(&self, word: &Presence) -> Option<(String, u64)> {
         let Presence::Here { module, card } = word else {
-            return false;
+            return None;
         };
-        let said = self.options.key.open(card, DISPATCHER);
-        *module == dispatcher()
-            && said.is_some_and(|said| said.from == *module && said.text != self.process)
+        let said = self.options.key.open(card, DISPATCHER)?;
+        let (process, at) = said.text.split_once(' ')?;
+        let other = *module == dispatcher()
+            && said.from == *module
+            && said.voice == Voice::Owner
+            && process != self.process;
+        other.then_some((process.to_owned(), at.parse().ok()?))
     }
 
     /// Ends goals whose makers went with an earlier process. On a shared hub they may be another dispatcher's.
@@ -294,7 +332,27 @@ impl Dispatcher {
         if *module == dispatcher() {
             return;
         }
-        round.presence(word, &self.options.key, &mut lock(&self.seen));
+        let (asks, revoked) = (lock(&self.asks), lock(&self.revoked));
+        let roll = Roll {
+            key: &self.options.key,
+            asks: &asks,
+            revoked: &revoked,
+        };
+        round.presence(word, &roll, &mut lock(&self.seen));
+    }
+
+    /// With which key a module is spoken with.
+    pub(super) fn voice(&self, to: &Name) -> Voice {
+        let spoke = lock(&self.seen).voice(to);
+        let revoked = || lock(&self.revoked).get(to).copied();
+        spoke.unwrap_or_else(|| Voice::Guest(revoked().unwrap_or_default()))
+    }
+
+    fn note_keys(&self, board: &Board) {
+        let mut known = lock(&self.revoked);
+        if *known != *board.pool().revoked_keys() {
+            known.clone_from(board.pool().revoked_keys());
+        }
     }
 
     /// Acts upon what was heard: first in the log, then outside. Gives how long until something is due by itself.
@@ -304,6 +362,7 @@ impl Dispatcher {
             sent,
             mut asked,
             refused,
+            unheard: _,
         } = round;
         self.refuse(refused);
         let locale = self.options.locale;
@@ -315,6 +374,7 @@ impl Dispatcher {
         let decide = move |board: &mut Board, now: &Now| {
             board.reconcile(now)?;
             let mut out = act(&heard, board, guests, locale, now)?;
+            me.evict(board, &mut out, now)?;
             out.recalls.extend(me.miss(board, now)?);
             out.recalls.extend(board.overdue(now)?);
             board.dispatch(locale, now)?;
@@ -329,12 +389,13 @@ impl Dispatcher {
             (out, offers, due)
         };
         let (out, offers, due) = self.write(decide, then).await?;
-        for (place, (to, owner, answer)) in out.answers {
+        for (place, (to, voice, answer)) in out.answers {
             if let Some(asked) = asked.remove(&place) {
                 let text = json!(answer).to_string();
-                asked.answer(self.options.key.seal(&to, owner, text));
+                asked.answer(self.options.key.seal(&to, voice, text));
             }
         }
+        self.tell_revoked(out.revoked);
         for sent in sent {
             // One that is lost comes again, and is refused then.
             tokio::spawn(sent.ack());
@@ -343,6 +404,47 @@ impl Dispatcher {
         self.recall(out.recalls);
         self.offer(offers);
         Ok(due)
+    }
+
+    /// Executors whose key was revoked while they are here: what they do is done by somebody else.
+    fn evict(&self, board: &mut Board, out: &mut Outcomes, now: &Now) -> Result<(), TaskError> {
+        let revoked = board.pool().revoked_keys();
+        let old: Vec<(Name, Voice)> = {
+            let seen = lock(&self.seen);
+            let old = seen
+                .voices()
+                .filter(|(name, voice)| !counts(revoked, name, *voice));
+            old.map(|(name, voice)| (name.clone(), voice)).collect()
+        };
+        for (name, voice) in old {
+            let held = board.pool().get(name.as_str());
+            let recalls = if held.is_some_and(|r| r.status().is_held()) {
+                board.lost(&name, REVOKED, now)?
+            } else {
+                board.leave(&name, false, now)?
+            };
+            out.recalls.extend(recalls);
+            out.revoked.push((name, voice));
+        }
+        Ok(())
+    }
+
+    /// Tells those whose keys no longer count, and forgets them.
+    fn tell_revoked(self: &Arc<Self>, mut revoked: Vec<(Name, Voice)>) {
+        revoked.sort_by(|(a, _), (b, _)| a.cmp(b));
+        revoked.dedup();
+        let mut seen = lock(&self.seen);
+        for (name, voice) in &revoked {
+            if seen.voice(name) == Some(*voice) {
+                seen.left(name);
+            }
+        }
+        drop(seen);
+        let told = revoked.into_iter();
+        self.offer(
+            told.map(|(name, voice)| Out::revoked(name, voice))
+                .collect(),
+        );
     }
 
     /// Executors that are silent while we could have heard them. Who was never here takes no work until it comes.
@@ -410,6 +512,7 @@ impl Dispatcher {
                 };
                 decide(board, &now).map_err(WriteError::Task)
             });
+            me.note_keys(&loaded.board);
             let (out, news) = decided.map_err(RpcError::from)?;
             for event in &news {
                 me.tell(event, &loaded.board);
@@ -440,6 +543,12 @@ impl Dispatcher {
                     why: change.why().map(str::to_owned),
                 }
             }
+            BoardEvent::Pool(PoolEvent {
+                change: Change::KeyRevoked { id },
+                ..
+            }) => Event::KeyRevoked {
+                resource: id.as_str().to_owned(),
+            },
             BoardEvent::Pool(event) => {
                 let (Some(id), Some((_, status))) = (event.change.resource(), event.change.leads())
                 else {

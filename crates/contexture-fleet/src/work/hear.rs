@@ -1,14 +1,14 @@
 //! What comes in, sorted and checked: who said it, and what it means for the board.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use contexture::pool::{Locale, Name, NewResource};
 use contexture::task::{Board, Now, Recall, State, TaskError, Word};
 
 use super::DISPATCHER;
-use super::message::{Answer, Card, Claim, Outcome, Report};
+use super::message::{Answer, Card, Claim, Outcome, Question, Report};
 use super::presence::Seen;
-use super::seal::{HubKey, Opened};
+use super::seal::{HubKey, Opened, Voice};
 use crate::hub::{Asked, Delivery, Presence, Sent};
 
 /// What came in since the last round.
@@ -21,6 +21,8 @@ pub(super) struct Round {
     pub asked: HashMap<usize, Asked>,
     /// What nobody could have meant: to be told, and forgotten.
     pub refused: Vec<Refused>,
+    /// Whether somebody beat who has not heard us ask who is here.
+    pub unheard: bool,
 }
 
 /// A word that does not count.
@@ -32,16 +34,21 @@ pub(super) struct Refused {
 }
 
 /// Something that was said, by whom is proven.
-pub(super) enum Heard {
-    Claim(Name, bool, Claim),
-    Report(Name, Report),
+pub(super) struct Heard {
+    by: Name,
+    voice: Voice,
+    word: Said,
+}
+
+enum Said {
+    Claim(Claim),
+    Hello,
+    Report(Report),
     Here {
         resource: Box<NewResource>,
-        owner: bool,
         instance: String,
     },
     Left {
-        id: Name,
         fleeting: bool,
     },
 }
@@ -50,9 +57,27 @@ pub(super) enum Heard {
 #[derive(Default)]
 pub(super) struct Outcomes {
     /// What to answer, by the place in `heard`.
-    pub answers: HashMap<usize, (Name, bool, Answer)>,
+    pub answers: HashMap<usize, (Name, Voice, Answer)>,
     pub recalls: Vec<Recall>,
     pub refused: Vec<Refused>,
+    /// Who speaks with a key that no longer counts.
+    pub revoked: Vec<(Name, Voice)>,
+}
+
+/// What a card is held against.
+pub(super) struct Roll<'a> {
+    pub key: &'a HubKey,
+    /// Which process asked last who is here.
+    pub asks: &'a str,
+    pub revoked: &'a BTreeMap<Name, u64>,
+}
+
+/// Whether a key counts, as often as keys of that name were revoked.
+pub(super) fn counts(revoked: &BTreeMap<Name, u64>, name: &Name, voice: Voice) -> bool {
+    match voice {
+        Voice::Owner => true,
+        Voice::Guest(generation) => generation == revoked.get(name).copied().unwrap_or_default(),
+    }
 }
 
 impl Round {
@@ -61,23 +86,34 @@ impl Round {
             Delivery::Told(_) => {}
             Delivery::Sent(sent) => {
                 match said(key, &sent.text) {
-                    Ok((opened, report)) => self.heard.push(Heard::Report(opened.from, report)),
+                    Ok((opened, report)) => self.hear(opened, Said::Report(report)),
                     Err(refused) => self.refused.push(refused),
                 }
                 self.sent.push(sent);
             }
             Delivery::Asked(asked) => match said(key, &asked.text) {
-                Ok((opened, claim)) => {
+                Ok((opened, question)) => {
                     self.asked.insert(self.heard.len(), asked);
-                    self.heard
-                        .push(Heard::Claim(opened.from, opened.owner, claim));
+                    let word = match question {
+                        Question::Claim(claim) => Said::Claim(claim),
+                        Question::Hello { .. } => Said::Hello,
+                    };
+                    self.hear(opened, word);
                 }
                 Err(refused) => self.refused.push(refused),
             },
         }
     }
 
-    pub(super) fn presence(&mut self, word: Presence, key: &HubKey, seen: &mut Seen) {
+    fn hear(&mut self, opened: Opened, word: Said) {
+        self.heard.push(Heard {
+            by: opened.from,
+            voice: opened.voice,
+            word,
+        });
+    }
+
+    pub(super) fn presence(&mut self, word: Presence, roll: &Roll<'_>, seen: &mut Seen) {
         // That somebody has gone, only they can say: anybody could have taken their card away.
         let Presence::Here { module, card } = word else {
             return;
@@ -87,7 +123,7 @@ impl Round {
             task_id: None,
             why: why.to_owned(),
         };
-        let (opened, card): (Opened, Card) = match said(key, &card) {
+        let (opened, card): (Opened, Card) = match said(roll.key, &card) {
             Ok((opened, _)) if opened.from != module => {
                 return self.refused.push(refused("it beats for another"));
             }
@@ -98,23 +134,28 @@ impl Round {
             Ok(resource) if resource.id == module => resource,
             _ => return self.refused.push(refused("its card is not its own")),
         };
-        if !seen.beat(&module, card.at, opened.owner) {
+        // It was written before we began, or by somebody who will hear us soon.
+        if card.heard != roll.asks {
+            self.unheard = true;
             return;
         }
-        if card.leaving {
-            seen.left(&module);
-            let fleeting = card.fleeting && opened.owner;
-            self.heard.push(Heard::Left {
-                id: module,
-                fleeting,
-            });
-        } else {
-            self.heard.push(Heard::Here {
-                resource: Box::new(resource),
-                owner: opened.owner,
-                instance: card.instance,
-            });
+        let current = counts(roll.revoked, &module, opened.voice);
+        if current && !seen.beat(&module, card.at, opened.voice) {
+            return;
         }
+        let word = if card.leaving {
+            if current {
+                seen.left(&module);
+            }
+            let fleeting = card.fleeting && opened.voice == Voice::Owner;
+            Said::Left { fleeting }
+        } else {
+            Said::Here {
+                resource: Box::new(resource),
+                instance: card.instance,
+            }
+        };
+        self.hear(opened, word);
     }
 }
 
@@ -145,9 +186,26 @@ pub(super) fn act(
     now: &Now,
 ) -> Result<Outcomes, TaskError> {
     let mut out = Outcomes::default();
-    for (place, heard) in heard.iter().enumerate() {
-        match heard {
-            Heard::Claim(by, owner, claim) => {
+    for (place, Heard { by, voice, word }) in heard.iter().enumerate() {
+        if !counts(board.pool().revoked_keys(), by, *voice) {
+            if matches!(word, Said::Claim(_) | Said::Hello) {
+                out.answers
+                    .insert(place, (by.clone(), *voice, Answer::Revoked));
+            }
+            out.refused.push(Refused {
+                by: by.as_str().to_owned(),
+                task_id: None,
+                why: REVOKED.to_owned(),
+            });
+            out.revoked.push((by.clone(), *voice));
+            continue;
+        }
+        match word {
+            Said::Hello => {
+                out.answers
+                    .insert(place, (by.clone(), *voice, Answer::Welcome));
+            }
+            Said::Claim(claim) => {
                 let word = Word {
                     task: &claim.task_id,
                     attempt: claim.attempt,
@@ -166,9 +224,9 @@ pub(super) fn act(
                         Answer::No { why }
                     }
                 };
-                out.answers.insert(place, (by.clone(), *owner, answer));
+                out.answers.insert(place, (by.clone(), *voice, answer));
             }
-            Heard::Report(by, report) => {
+            Said::Report(report) => {
                 let word = Word {
                     task: &report.task_id,
                     attempt: report.attempt,
@@ -187,16 +245,18 @@ pub(super) fn act(
                     Err(refusal) => out.refuse(by, &report.task_id, &refusal.to_string()),
                 }
             }
-            Heard::Here {
-                resource,
-                owner,
-                instance,
-            } => here(board, resource, *owner, instance, guests, &mut out, now)?,
-            Heard::Left { id, fleeting } => out.recalls.extend(board.leave(id, *fleeting, now)?),
+            Said::Here { resource, instance } => {
+                let owner = *voice == Voice::Owner;
+                here(board, resource, owner, instance, guests, &mut out, now)?;
+            }
+            Said::Left { fleeting } => out.recalls.extend(board.leave(by, *fleeting, now)?),
         }
     }
     Ok(out)
 }
+
+/// Why nothing that is said with an old key counts.
+pub(super) const REVOKED: &str = "its key was revoked";
 
 /// Who may join without being known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,6 +18,8 @@ pub(crate) enum Order {
     Do(Offer),
     /// An attempt no longer counts.
     Stop { task_id: String, attempt: u32 },
+    /// The worker's key no longer counts.
+    Revoked,
 }
 
 /// A task that is offered.
@@ -51,6 +53,19 @@ pub(crate) struct Claim {
     pub instance: String,
 }
 
+/// What a worker asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Question {
+    /// May it begin?
+    Claim(Claim),
+    /// Does its key count?
+    Hello {
+        /// Which process asks.
+        hello: String,
+    },
+}
+
 /// What it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -63,6 +78,10 @@ pub(crate) enum Answer {
     },
     /// It is not yours, or not any more.
     No { why: String },
+    /// The worker's key counts.
+    Welcome,
+    /// The worker's key no longer counts.
+    Revoked,
 }
 
 /// What a worker reports.
@@ -106,11 +125,15 @@ pub(crate) struct Card {
     pub instance: String,
     /// When, by its own clock: a card that is shown again is older than the last.
     pub at: u64,
+    /// Whose question who is here it has heard last. A card that answers an earlier dispatcher, or none, may be one that
+    /// somebody kept.
+    #[serde(default)]
+    pub heard: String,
     /// Whether this is its last: it goes.
     pub leaving: bool,
     /// Whether it is known for as long as it is here: then it is removed when it goes.
     pub fleeting: bool,
 }
 
-/// What everybody is told: say that you are here.
+/// What everybody is told: say that you are here. Behind it stands which process asks.
 pub(crate) const WHO_IS_HERE: &str = "who is here?";

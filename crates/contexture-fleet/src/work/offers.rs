@@ -1,7 +1,7 @@
 //! What goes out to executors: offers, and that an attempt no longer counts.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use contexture::pool::Name;
@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::dispatcher::{Dispatcher, FIRST_WAIT, LONGEST_WAIT};
 use super::message::{Offer, Order};
+use super::seal::Voice;
 
 /// How long an offer that nobody claims stands before it is made again.
 const STANDS: Duration = Duration::from_secs(20);
@@ -24,6 +25,8 @@ pub(super) struct Offers {
 /// Something to send.
 pub(super) struct Out {
     to: Name,
+    /// The key of theirs that it is sealed with, where it is not the one that they spoke with last.
+    voice: Option<Voice>,
     id: String,
     order: Order,
 }
@@ -60,6 +63,7 @@ impl Out {
         let tools = resource.tools().map(|tool| tool.as_str().to_owned());
         Some(Self {
             to: to.clone(),
+            voice: None,
             id: format!("{}.{}.{times}", task.id(), task.attempt()),
             order: Order::Do(Offer {
                 task_id: task.id().to_owned(),
@@ -76,6 +80,22 @@ impl Out {
     }
 }
 
+impl Out {
+    /// Tells whoever speaks with a key that it no longer counts.
+    pub(super) fn revoked(to: Name, voice: Voice) -> Self {
+        let generation = match voice {
+            Voice::Owner => 0,
+            Voice::Guest(generation) => generation,
+        };
+        Self {
+            id: format!("{to}.revoked.{generation}"),
+            to,
+            voice: Some(voice),
+            order: Order::Revoked,
+        }
+    }
+}
+
 impl From<Recall> for Out {
     fn from(recall: Recall) -> Self {
         let Recall {
@@ -85,6 +105,7 @@ impl From<Recall> for Out {
         } = recall;
         Self {
             to: executor,
+            voice: None,
             id: format!("{task_id}.{attempt}.stop"),
             order: Order::Stop { task_id, attempt },
         }
@@ -94,12 +115,14 @@ impl From<Recall> for Out {
 impl Dispatcher {
     /// Sends until the hub has it. A task that cannot be said to its executor fails, and lets go what it took.
     pub(super) async fn hand_over(self: &Arc<Self>, out: Out) {
-        let Out { to, id, order } = out;
-        let owner = {
-            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.is_owner(&to)
-        };
-        let sealed = self.key().seal(&to, owner, json!(order).to_string());
+        let Out {
+            to,
+            voice,
+            id,
+            order,
+        } = out;
+        let voice = voice.unwrap_or_else(|| self.voice(&to));
+        let sealed = self.key().seal(&to, voice, json!(order).to_string());
         let mut wait = FIRST_WAIT;
         let error = loop {
             match self.hub().send(&to, &id, sealed.clone()).await {

@@ -3,7 +3,7 @@
 //! A fleet's hub has one [`HubKey`]. Each module's own key follows from it, so that the dispatcher can check them all
 //! and a module can speak for itself alone. There are two for each name: the owner's, for a worker that runs beside the
 //! project and may say what it can do, and a guest's, for one that was given nothing else and counts as what the pool
-//! says it is.
+//! says it is. A guest's key can be revoked: the next one of its name follows from the number of those before it.
 
 use std::fmt;
 use std::path::Path;
@@ -25,8 +25,17 @@ pub struct Seat {
     pub name: Name,
     /// The hub's own part of every broker that it shares.
     pub namespace: String,
-    owner: bool,
+    voice: Voice,
     key: [u8; 32],
+}
+
+/// With which key of a name something is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// The owner's.
+    Owner,
+    /// A guest's, and how many before it were revoked.
+    Guest(u64),
 }
 
 /// Why there is no key.
@@ -58,8 +67,24 @@ struct Envelope {
     from: String,
     to: String,
     owner: bool,
+    #[serde(default, skip_serializing_if = "is_first")]
+    generation: u64,
     text: String,
     seal: String,
+}
+
+fn is_first(generation: &u64) -> bool {
+    *generation == 0
+}
+
+impl Envelope {
+    fn voice(&self) -> Voice {
+        if self.owner {
+            Voice::Owner
+        } else {
+            Voice::Guest(self.generation)
+        }
+    }
 }
 
 /// Something that was said, and it is proven who said it.
@@ -67,8 +92,8 @@ struct Envelope {
 pub struct Opened {
     /// Who.
     pub from: Name,
-    /// Whether it speaks with the owner's key.
-    pub owner: bool,
+    /// With which of its keys.
+    pub voice: Voice,
     /// What.
     pub text: String,
 }
@@ -109,42 +134,60 @@ impl HubKey {
         Ok(Self(key))
     }
 
+    /// Its digits, for whoever masks them.
+    pub(crate) fn digits(&self) -> String {
+        hex(&self.0)
+    }
+
     /// The hub's own part of every broker: two fleets that share one do not meet.
     pub fn namespace(&self) -> String {
         let derived = blake3::derive_key("contexture hub 2026 namespace", &self.0);
         hex(&derived[..6])
     }
 
-    /// A module's key: the owner's, or a guest's.
+    /// A module's key: the owner's, or a guest's first.
     pub fn seat(&self, name: &Name, owner: bool) -> Seat {
-        let context = match owner {
-            true => "contexture hub 2026 seat of the owner",
-            false => "contexture hub 2026 seat of a guest",
+        let voice = if owner { Voice::Owner } else { Voice::Guest(0) };
+        self.seat_of(name, voice)
+    }
+
+    /// A module's key of this kind.
+    pub fn seat_of(&self, name: &Name, voice: Voice) -> Seat {
+        let context = match voice {
+            Voice::Owner => "contexture hub 2026 seat of the owner",
+            Voice::Guest(_) => "contexture hub 2026 seat of a guest",
         };
         let seats = blake3::derive_key(context, &self.0);
+        // No name has a line break.
+        let of = match voice {
+            Voice::Owner | Voice::Guest(0) => name.as_str().to_owned(),
+            Voice::Guest(generation) => format!("{name}\n{generation}"),
+        };
         Seat {
             name: name.clone(),
             namespace: self.namespace(),
-            owner,
-            key: *blake3::keyed_hash(&seats, name.as_str().as_bytes()).as_bytes(),
+            voice,
+            key: *blake3::keyed_hash(&seats, of.as_bytes()).as_bytes(),
         }
     }
 
-    /// Opens what somebody sealed for `me`. Nothing, where it is not what it says.
+    /// Opens what somebody sealed for `me`. Nothing, where it is not what it says. Whether the key still counts is not
+    /// known here.
     pub fn open(&self, sealed: &str, me: &str) -> Option<Opened> {
         let envelope: Envelope = serde_json::from_str(sealed).ok()?;
         let name = Name::new(&envelope.from).ok()?;
-        let seat = self.seat(&name, envelope.owner);
+        let voice = envelope.voice();
+        let seat = self.seat_of(&name, voice);
         seat.checks(&envelope, me).then_some(Opened {
             from: name,
-            owner: envelope.owner,
+            voice,
             text: envelope.text,
         })
     }
 
     /// Seals what the dispatcher says to a module, with the key that the two share.
-    pub fn seal(&self, to: &Name, owner: bool, text: String) -> String {
-        self.seat(to, owner)
+    pub fn seal(&self, to: &Name, voice: Voice, text: String) -> String {
+        self.seat_of(to, voice)
             .envelope(super::DISPATCHER, to.as_str(), text)
     }
 }
@@ -164,12 +207,16 @@ impl Seat {
 
     /// Whether it is the owner's.
     pub fn is_owner(&self) -> bool {
-        self.owner
+        self.voice == Voice::Owner
     }
 
     /// It as a text, which is a secret.
     pub fn secret(&self) -> String {
-        let kind = if self.owner { "owner" } else { "guest" };
+        let kind = match self.voice {
+            Voice::Owner => "owner".to_owned(),
+            Voice::Guest(0) => "guest".to_owned(),
+            Voice::Guest(generation) => format!("guest{generation}"),
+        };
         let (namespace, key) = (&self.namespace, hex(&self.key));
         format!("{PREFIX}-{kind}-{namespace}-{key}-{}", self.name)
     }
@@ -181,10 +228,10 @@ impl Seat {
             if parts.next()? != PREFIX {
                 return None;
             }
-            let owner = match parts.next()? {
-                "owner" => true,
-                "guest" => false,
-                _ => return None,
+            let voice = match parts.next()? {
+                "owner" => Voice::Owner,
+                "guest" => Voice::Guest(0),
+                other => Voice::Guest(other.strip_prefix("guest")?.parse().ok()?),
             };
             let namespace = parts.next()?;
             let plain = namespace.len() == 12 && namespace.bytes().all(|b| b.is_ascii_hexdigit());
@@ -193,7 +240,7 @@ impl Seat {
             plain.then(|| Self {
                 name,
                 namespace: namespace.to_owned(),
-                owner,
+                voice,
                 key,
             })
         };
@@ -207,7 +254,11 @@ impl Seat {
         let envelope = Envelope {
             from: from.to_owned(),
             to: to.to_owned(),
-            owner: self.owner,
+            owner: self.is_owner(),
+            generation: match self.voice {
+                Voice::Owner => 0,
+                Voice::Guest(generation) => generation,
+            },
             text,
             seal,
         };
@@ -221,7 +272,7 @@ impl Seat {
         };
         // Hashes compare in constant time.
         envelope.to == me
-            && envelope.owner == self.owner
+            && envelope.voice() == self.voice
             && said == self.mac(&envelope.from, &envelope.to, &envelope.text)
     }
 
@@ -244,7 +295,7 @@ impl fmt::Debug for HubKey {
 
 impl fmt::Debug for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seat({}, owner: {})", self.name, self.owner)
+        write!(f, "Seat({}, {:?})", self.name, self.voice)
     }
 }
 
@@ -279,8 +330,11 @@ mod tests {
             .open(&seat.seal("hello".into()), crate::work::DISPATCHER)
             .unwrap();
         assert_eq!(opened.from, name("a"));
-        assert_eq!((opened.owner, opened.text.as_str()), (false, "hello"));
-        let order = key().seal(&name("a"), false, "do it".into());
+        assert_eq!(
+            (opened.voice, opened.text.as_str()),
+            (Voice::Guest(0), "hello")
+        );
+        let order = key().seal(&name("a"), Voice::Guest(0), "do it".into());
         assert_eq!(seat.open(&order).unwrap(), "do it");
     }
 
@@ -305,7 +359,7 @@ mod tests {
                 .is_none()
         );
         // What another module is told is not told to us.
-        let order = key().seal(&name("a"), false, "do it".into());
+        let order = key().seal(&name("a"), Voice::Guest(0), "do it".into());
         assert!(key().seat(&name("b"), false).open(&order).is_none());
         assert!(key().seat(&name("a"), true).open(&order).is_none());
         // What we said ourselves is not the dispatcher's word.
@@ -313,14 +367,35 @@ mod tests {
     }
 
     #[test]
+    fn the_next_key_is_another_and_says_so() {
+        let (a, me) = (name("a"), crate::work::DISPATCHER);
+        let [first, next] = [0, 1].map(|n| key().seat_of(&a, Voice::Guest(n)));
+        assert_ne!(first.key, next.key);
+        assert_eq!(first.key, key().seat(&a, false).key);
+        let sealed = next.seal("hello".into());
+        assert_eq!(key().open(&sealed, me).unwrap().voice, Voice::Guest(1));
+        // Nobody gives an old key for a new one, and a first one is as it ever was.
+        let forged = first.seal("hello".into());
+        assert!(!forged.contains("generation"));
+        let forged = forged.replace(r#""owner":false"#, r#""owner":false,"generation":1"#);
+        assert!(key().open(&forged, me).is_none());
+    }
+
+    #[test]
     fn a_seat_is_a_text_and_a_key_is_a_file() {
-        for (who, owner) in [("a", true), ("exec-1/ü:x", false)] {
-            let seat = key().seat(&name(who), owner);
+        let voices = [Voice::Owner, Voice::Guest(0), Voice::Guest(12)];
+        for (who, voice) in ["a", "exec-1/ü:x", "b"].into_iter().zip(voices) {
+            let seat = key().seat_of(&name(who), voice);
             let again = Seat::parse(&seat.secret(), "here").unwrap();
             assert_eq!(again.seal("x".into()), seat.seal("x".into()));
             assert!(!format!("{seat:?}").contains(&hex(&seat.key)));
         }
-        for wrong in ["", "ctxw1-owner-x-y-z", "ctxw1-guest-000000000000-00-a"] {
+        for wrong in [
+            "",
+            "ctxw1-owner-x-y-z",
+            "ctxw1-guest-1-x-y-z",
+            "ctxw1-guest-000000000000-00-a",
+        ] {
             let error = Seat::parse(wrong, "CONTEXTURE_WORKER_KEY").unwrap_err();
             assert_eq!(error.to_string(), "CONTEXTURE_WORKER_KEY holds no key");
         }

@@ -1,5 +1,5 @@
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contexture::pool::{Name, NewResource};
@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::message::{Answer, Card, Claim, Offer, Order, Outcome, Report, WHO_IS_HERE};
+use super::message::{Answer, Card, Claim, Offer, Order, Outcome, Question, Report, WHO_IS_HERE};
 use super::seal::Seat;
 use super::{Came, DISPATCHER, Executor, Job};
 use crate::hub::{Delivery, Hub, HubError, Inbox, Sent};
@@ -24,6 +24,10 @@ pub struct Worker {
     options: WorkerOptions,
     instance: String,
     dispatcher: Name,
+    /// Which process asked last who is here.
+    heard: Mutex<String>,
+    /// Called when the dispatcher says that the key no longer counts.
+    revoked: Cancel,
 }
 
 /// How a worker works.
@@ -53,6 +57,10 @@ impl Default for WorkerOptions {
 /// How long to wait before something that did not work is tried again; longer each time.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// How long it is waited for a word on whether our key counts.
+const GREETING: Duration = Duration::from_secs(2);
+/// The longest name of a dispatcher's process.
+const MAX_PROCESS_CHARS: usize = 64;
 
 /// A task under way.
 struct Underway {
@@ -79,12 +87,23 @@ impl Worker {
             options,
             instance: hex(&random()?[..8]),
             dispatcher: dispatcher(),
+            heard: Mutex::default(),
+            revoked: Cancel::default(),
         })
     }
 
     /// Works until `stop`, then says that it goes. What it was doing is called off: somebody else will do it.
     pub async fn run(self, stop: Cancel) -> Result<(), HubError> {
         let me = Arc::new(self);
+        // Before it takes the inbox from whoever has the next key.
+        if !me.seat.is_owner() {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                counts = me.greet() => if !counts {
+                    return Err(me.key_revoked());
+                },
+            }
+        }
         let mut inbox = me.again(&stop, || me.hub.open(&me.seat.name)).await?;
         let mut beat = interval(me.options.beat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -109,6 +128,7 @@ impl Worker {
             };
             tokio::select! {
                 () = stop.cancelled() => break,
+                () = me.revoked.cancelled() => break,
                 _ = beat.tick() => me.beats(),
                 () = ended => under_way = None,
                 delivery = inbox.next() => match delivery {
@@ -126,6 +146,9 @@ impl Worker {
                 abort.abort();
             }
         }
+        if me.revoked.is_cancelled() {
+            return Err(me.key_revoked());
+        }
         match stop.is_cancelled() {
             true => {
                 // What counts is its own word; the hub only tidies up.
@@ -135,6 +158,24 @@ impl Worker {
             false => Err(HubError::Refused {
                 why: format!("somebody else works as `{}` now", me.seat.name),
             }),
+        }
+    }
+
+    /// Asks whether our key counts. Where nobody answers, it is found out later.
+    async fn greet(&self) -> bool {
+        let hello = Question::Hello {
+            hello: self.instance.clone(),
+        };
+        let asked = self.seat.seal(json!(hello).to_string());
+        let answer = self.hub.ask(&self.dispatcher, asked, GREETING).await;
+        let answer = answer.ok().and_then(|sealed| self.seat.open(&sealed));
+        let answer = answer.and_then(|text| serde_json::from_str(&text).ok());
+        !matches!(answer, Some(Answer::Revoked))
+    }
+
+    fn key_revoked(&self) -> HubError {
+        HubError::Revoked {
+            module: self.seat.name.to_string(),
         }
     }
 
@@ -150,6 +191,11 @@ impl Worker {
             resource: json!(self.resource),
             instance: self.instance.clone(),
             at: millis(),
+            heard: self
+                .heard
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
             leaving,
             fleeting: self.options.fleeting,
         };
@@ -172,7 +218,9 @@ impl Worker {
         let sent = match delivery {
             Delivery::Sent(sent) => sent,
             Delivery::Told(text) => {
-                if text == WHO_IS_HERE {
+                if let Some(process) = text.strip_prefix(WHO_IS_HERE) {
+                    let process: String = process.trim().chars().take(MAX_PROCESS_CHARS).collect();
+                    *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = process;
                     self.beats();
                 }
                 return;
@@ -205,6 +253,10 @@ impl Worker {
                     });
                 }
                 self.acknowledge(sent).await;
+            }
+            Some(Order::Revoked) => {
+                self.acknowledge(sent).await;
+                self.revoked.cancel();
             }
             // Not the dispatcher's word, or a newer one's: it comes no more.
             None => {
@@ -288,6 +340,10 @@ impl Worker {
                 }) if task_id == offer.task_id && attempt == offer.attempt => return Some(context),
                 Some(Answer::No { why }) => {
                     tracing::info!(task = offer.task_id, offer.attempt, why, "not begun");
+                    return None;
+                }
+                Some(Answer::Revoked) => {
+                    self.revoked.cancel();
                     return None;
                 }
                 // Nobody heard us, or it was not the dispatcher who answered.

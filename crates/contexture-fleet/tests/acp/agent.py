@@ -184,6 +184,18 @@ def prompt(request):
     elif WAY == "refuses":
         refuse(request, -32603, "Internal error", {"details": "the model is gone"})
         return
+    elif WAY == "script":
+        for step in json.loads(text):
+            if "update" in step:
+                params = {"sessionId": SESSION, "update": step["update"]}
+                send({"method": "session/update", "params": params})
+            elif "ask" in step:
+                tell(ask(step["ask"], step["params"]))
+            elif "die" in step:
+                print(step["die"], file=sys.stderr, flush=True)
+                os._exit(3)
+            else:
+                reason = step["stop"]
     elif WAY == "env":
         say(json.dumps(dict(os.environ)))
     answer(request, {"stopReason": reason})

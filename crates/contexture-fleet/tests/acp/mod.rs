@@ -1,7 +1,7 @@
 //! Agents as they are, and as nobody wants them to be.
 
 mod beginning;
-mod common;
+pub mod common;
 mod faults;
 mod files;
 mod permission;

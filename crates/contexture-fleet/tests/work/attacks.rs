@@ -1,11 +1,15 @@
 //! Attack 39: an executor that claims capabilities it lacks, replays a result, or answers another's task.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use contexture::task::State;
+use contexture::pool::Change;
+use contexture::task::{Board, State};
+use contexture_agent::Cancel;
 use contexture_fleet::Event;
+use contexture_fleet::hub::{HubError, Presence};
 use contexture_fleet::work::DISPATCHER;
-use contexture_fleet::work::seal::HubKey;
+use contexture_fleet::work::seal::{HubKey, Voice};
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -124,7 +128,7 @@ async fn an_old_card_keeps_nobody_alive(scene: Scene) {
     scene.until(&id, State::Running).await;
     let mut watch = scene.hub.watch().await.unwrap();
     let card = loop {
-        if let Some(contexture_fleet::hub::Presence::Here { module, card }) = watch.next().await
+        if let Some(Presence::Here { module, card }) = watch.next().await
             && module == name("a")
         {
             break card;
@@ -143,7 +147,135 @@ async fn an_old_card_keeps_nobody_alive(scene: Scene) {
     timeout(Duration::from_secs(20), until).await.unwrap();
 }
 
+/// The last card of a module.
+async fn card_of(scene: &Scene, module: &str) -> String {
+    let mut watch = scene.hub.watch().await.unwrap();
+    let looking = async {
+        loop {
+            // The first may be from before it had heard the dispatcher.
+            if let Some(Presence::Here { module: who, card }) = watch.next().await
+                && who == name(module)
+                && card.contains(scene.dispatcher.process())
+            {
+                return card;
+            }
+        }
+    };
+    timeout(Duration::from_secs(20), looking).await.unwrap()
+}
+
+/// A card from before the dispatcher was started again keeps nobody alive, whoever shows it, and brings nobody back.
+async fn a_card_from_before_a_restart_keeps_nobody_alive(mut scene: Scene) {
+    let (busy, idle) = (scene.worker("busy", &["a"]), scene.worker("idle", &["b"]));
+    let task = scene.create("wait", &["a"]).await;
+    scene.until(&task, State::Running).await;
+    let cards = [card_of(&scene, "busy").await, card_of(&scene, "idle").await];
+    busy.abort();
+    idle.abort();
+    scene.restart().await;
+    let begun = Instant::now();
+    loop {
+        for (module, card) in ["busy", "idle"].into_iter().zip(&cards) {
+            scene.hub.beat(&name(module), card.clone()).await.unwrap();
+        }
+        let statuses = scene.statuses().await;
+        if begun.elapsed() > Duration::from_secs(1) {
+            assert_eq!(statuses["idle"], "released", "it takes no work");
+        }
+        if statuses["busy"] == "error" {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{statuses:?}");
+        sleep(Duration::from_millis(100)).await;
+    }
+    // Who lives is back at once.
+    let _idle = scene.worker("idle", &["b"]);
+    let task = scene.create("x", &["b"]).await;
+    scene.until(&task, State::Done).await;
+}
+
+async fn an_old_card_brings_back_nobody_who_went(scene: Scene) {
+    let stop = Cancel::default();
+    let working = scene.worker_in(scene.key.seat(&name("a"), true), &["x"], stop.clone());
+    let card = card_of(&scene, "a").await;
+    let task = scene.create("x", &["x"]).await;
+    scene.until(&task, State::Done).await;
+    stop.cancel();
+    timeout(Duration::from_secs(20), working)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    let begun = Instant::now();
+    while scene.statuses().await.contains_key("a") {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        sleep(Duration::from_millis(50)).await;
+    }
+    for _ in 0..10 {
+        scene.hub.beat(&name("a"), card.clone()).await.unwrap();
+        sleep(Duration::from_millis(100)).await;
+        assert!(scene.statuses().await.is_empty());
+    }
+}
+
+async fn a_revoked_key_ends_its_worker_and_nothing_with_it_counts(mut scene: Scene) {
+    scene.add(resource("far", &["x"])).await;
+    let seat = |n| scene.key.seat_of(&name("far"), Voice::Guest(n));
+    let (old, next, again) = (seat(0), seat(1), seat(0));
+    let mut events = scene.bus.subscribe(None);
+    let working = scene.worker_in(old.clone(), &["x"], Cancel::default());
+    let id = scene.create("wait", &["x"]).await;
+    let task = scene.until(&id, State::Running).await;
+    let instance = task.instance().unwrap().to_owned();
+    let revoke = |board: &mut Board, now: &contexture::task::Now| {
+        board.change(Change::KeyRevoked { id: name("far") }, &now.at)?;
+        Ok(((), Vec::new()))
+    };
+    scene.dispatcher.change(revoke).await.unwrap();
+    let ended = timeout(Duration::from_secs(10), working)
+        .await
+        .unwrap()
+        .unwrap();
+    let revoked = HubError::Revoked {
+        module: "far".to_owned(),
+    };
+    assert_eq!(ended, Err(revoked.clone()));
+    // Its task waits for another; what it says of it does not count.
+    let why = refused(&scene, "1", old.seal(report(&id, 1, &instance))).await;
+    assert_eq!(why, "its key was revoked");
+    assert_ne!(scene.statuses().await["far"], "busy");
+    let mut told = false;
+    while let Some(Some(happened)) = events.next().now_or_never() {
+        told |= happened.event
+            == Event::KeyRevoked {
+                resource: "far".to_owned(),
+            };
+    }
+    assert!(told);
+    // Also after a restart, and by whoever comes with the old key, who takes nothing from the next one.
+    scene.restart().await;
+    let new = scene.worker_in(next, &["x"], Cancel::default());
+    scene.until(&id, State::Running).await;
+    let late = scene.worker_in(again, &["x"], Cancel::default());
+    let ended = timeout(Duration::from_secs(10), late)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(ended, Err(revoked));
+    let done = scene.create("x", &["x"]).await;
+    assert!(!new.is_finished());
+    let recalls = move |board: &mut Board, now: &contexture::task::Now| {
+        let recalls = board.cancel(&id, "enough", now)?;
+        Ok(((), recalls))
+    };
+    scene.dispatcher.change(recalls).await.unwrap();
+    scene.until(&done, State::Done).await;
+}
+
 both!(
+    a_card_from_before_a_restart_keeps_nobody_alive,
+    an_old_card_brings_back_nobody_who_went,
+    a_revoked_key_ends_its_worker_and_nothing_with_it_counts,
     nobody_answers_for_another,
     a_result_counts_once,
     what_a_guest_claims_makes_nothing_true,

@@ -34,8 +34,8 @@ use contexture::pool::{Change, Level, Locale, Name, NewResource, ResourceType};
 use contexture::task::{Board, NewTask, Spent, State, Task};
 use contexture_agent::Cancel;
 use contexture_fleet::Bus;
-use contexture_fleet::hub::{Hub, LocalHub, NatsHub, NatsOptions};
-use contexture_fleet::work::seal::HubKey;
+use contexture_fleet::hub::{Hub, HubError, LocalHub, NatsHub, NatsOptions};
+use contexture_fleet::work::seal::{HubKey, Seat};
 use contexture_fleet::work::{
     Came, Dispatcher, Executor, Job, WorkOptions, Worker, WorkerOptions, Working,
 };
@@ -136,14 +136,29 @@ impl Scene {
         can: &[&str],
         owner: bool,
     ) -> tokio::task::JoinHandle<()> {
-        let seat = key.seat(&name(id), owner);
+        let working = self.working(key.seat(&name(id), owner), can, false);
+        tokio::spawn(async move { drop(working.run(Cancel::default()).await) })
+    }
+
+    /// A worker with this key, which nobody knows any more when it goes. Gives how it ended.
+    pub fn worker_in(
+        &self,
+        seat: Seat,
+        can: &[&str],
+        stop: Cancel,
+    ) -> tokio::task::JoinHandle<Result<(), HubError>> {
+        tokio::spawn(self.working(seat, can, true).run(stop))
+    }
+
+    fn working(&self, seat: Seat, can: &[&str], fleeting: bool) -> Worker {
         let options = WorkerOptions {
             beat: Duration::from_millis(300),
+            fleeting,
             ..WorkerOptions::default()
         };
         let hub = Arc::clone(&self.hub);
-        let worker = Worker::new(hub, seat, resource(id, can), Arc::new(Words), options).unwrap();
-        tokio::spawn(async move { drop(worker.run(Cancel::default()).await) })
+        let resource = resource(seat.name.as_str(), can);
+        Worker::new(hub, seat, resource, Arc::new(Words), options).unwrap()
     }
 
     pub async fn create(&self, description: &str, requires: &[&str]) -> String {

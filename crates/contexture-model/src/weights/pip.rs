@@ -1,5 +1,6 @@
 mod read;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -89,6 +90,8 @@ const MOST: u64 = 1 << 20;
 async fn ask() -> Option<String> {
     let mut child = Command::new("python3")
         .args(["-m", "pip", "config", "list"])
+        .env_clear()
+        .envs(without_keys())
         // Python takes modules from the folder it is started in: no project may give us its own pip.
         .current_dir("/")
         .stdin(Stdio::null())
@@ -104,6 +107,14 @@ async fn ask() -> Option<String> {
     let status = child.wait().await.ok()?;
     group.0 = None;
     status.success().then(|| String::from_utf8(said).ok())?
+}
+
+/// Our environment, which may say where packages are, but not our keys.
+fn without_keys() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        !crate::names_key(&name) && !name.starts_with("CONTEXTURE_")
+    })
 }
 
 /// A program and what it started, ended together where nobody waits for them any more.

@@ -5,6 +5,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use contexture_model::names_key;
+
+use crate::inherit;
+
 /// The shortest value that is hidden where it is quoted.
 const SHORTEST_SECRET: usize = 6;
 
@@ -69,7 +73,7 @@ impl Secret {
         }
     }
 
-    /// The value with every `${NAME}` replaced; else the name of the variable that is not set.
+    /// The value with every `${NAME}` replaced; else the name of the variable that is not set, or is ours alone.
     pub fn resolve(&self) -> Result<String, String> {
         if !self.has_names {
             return Ok(self.text.clone());
@@ -81,7 +85,9 @@ impl Secret {
                 break;
             };
             out.push_str(before);
-            out.push_str(&std::env::var(name).map_err(|_| name.to_owned())?);
+            let named = Some(name).filter(|name| inherit::may_be_named(name));
+            let value = named.and_then(|name| std::env::var(name).ok());
+            out.push_str(&value.ok_or_else(|| name.to_owned())?);
             rest = behind;
         }
         out.push_str(rest);
@@ -126,6 +132,22 @@ impl ServerConfig {
             }
         }
         text
+    }
+
+    /// What it is given that nobody else should see: variables that are keys by their name, and headers.
+    pub fn secrets(&self) -> Vec<String> {
+        match &self.transport {
+            Transport::Stdio { env, .. } => {
+                let keys = env.iter().filter(|(name, _)| names_key(name));
+                keys.filter_map(|(_, secret)| secret.resolve().ok())
+                    .collect()
+            }
+            Transport::Http { headers, .. } => {
+                let values = headers.values().filter_map(|secret| secret.resolve().ok());
+                let last = |value: String| value.split_whitespace().last().map(str::to_owned);
+                values.filter_map(last).collect()
+            }
+        }
     }
 
     /// What is started or called, without anything that could be a secret: arguments, and the parts of

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::config::{Secret, ServerConfig, Transport};
 use super::handler::Handler;
 use super::servers::Options;
+use crate::inherit::ChildKind;
 use crate::process::{Process, Program};
 
 /// A server that answered.
@@ -89,6 +90,7 @@ async fn open(
             cwd,
         } => {
             let program = Program {
+                kind: ChildKind::McpServer,
                 command,
                 args,
                 env: resolved(env).map_err(Refused::Other)?,
@@ -178,7 +180,7 @@ fn resolved(secrets: &BTreeMap<String, Secret>) -> Result<BTreeMap<String, Strin
     let resolve = |(name, secret): (&String, &Secret)| match secret.resolve() {
         Ok(value) => Ok((name.clone(), value)),
         Err(variable) => Err(Failure::forever(format!(
-            "`{name}` needs the variable `{variable}`, which is not set"
+            "`{name}` needs the variable `{variable}`, which is not set, or not for others"
         ))),
     };
     secrets.iter().map(resolve).collect()

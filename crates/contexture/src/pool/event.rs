@@ -145,6 +145,13 @@ pub enum Change {
         /// Which tool.
         tool: Name,
     },
+    /// The worker's key that was given out for it no longer counts; the next one does.
+    #[serde(rename = "key:revoked")]
+    KeyRevoked {
+        /// Which resource.
+        #[serde(rename = "resourceId")]
+        id: Name,
+    },
     /// A capability needs these tools from now on.
     #[serde(rename = "capability:mapped")]
     Mapped {
@@ -181,6 +188,7 @@ impl Change {
             | Self::Removed { .. }
             | Self::Granted { .. }
             | Self::Revoked { .. }
+            | Self::KeyRevoked { .. }
             | Self::Mapped { .. } => return None,
         })
     }
@@ -199,7 +207,8 @@ impl Change {
             | Self::Retired { id }
             | Self::Restored { id }
             | Self::Granted { id, .. }
-            | Self::Revoked { id, .. } => Some(id),
+            | Self::Revoked { id, .. }
+            | Self::KeyRevoked { id } => Some(id),
             Self::Mapped { .. } => None,
         }
     }

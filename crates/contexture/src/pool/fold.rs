@@ -13,6 +13,8 @@ use crate::text::nearest;
 pub struct Pool {
     pub(super) resources: BTreeMap<Name, Resource>,
     pub(super) tools: CapabilityTools,
+    /// How often the key of a worker was revoked, also of one that was removed since: an old key never counts again.
+    pub(super) revoked_keys: BTreeMap<Name, u64>,
     pub(super) index: Index,
 }
 
@@ -40,6 +42,11 @@ impl Pool {
             Change::Revoked { id, tool } => {
                 self.agent(id)?;
                 self.retool(id, at, |tools| tools.remove(tool));
+                Ok(())
+            }
+            Change::KeyRevoked { id } => {
+                self.agent(id)?;
+                *self.revoked_keys.entry(id.clone()).or_default() += 1;
                 Ok(())
             }
             Change::Mapped { capability, tools } => self.map(capability, tools),
@@ -75,6 +82,11 @@ impl Pool {
     /// Which tools a capability needs.
     pub fn capability_tools(&self) -> &CapabilityTools {
         &self.tools
+    }
+
+    /// How often the key of each worker was revoked, of those whose was.
+    pub fn revoked_keys(&self) -> &BTreeMap<Name, u64> {
+        &self.revoked_keys
     }
 
     /// The resources that a task has, by id.
@@ -248,7 +260,9 @@ fn beginning(text: &str) -> String {
 impl PartialEq for Pool {
     /// The index follows from the rest.
     fn eq(&self, other: &Self) -> bool {
-        self.resources == other.resources && self.tools == other.tools
+        self.resources == other.resources
+            && self.tools == other.tools
+            && self.revoked_keys == other.revoked_keys
     }
 }
 
@@ -262,10 +276,15 @@ impl Serialize for Pool {
             }
         }
         let own = !self.tools.is_default();
-        let mut out = serializer.serialize_struct("Pool", 1 + usize::from(own))?;
+        let revoked = !self.revoked_keys.is_empty();
+        let fields = 1 + usize::from(own) + usize::from(revoked);
+        let mut out = serializer.serialize_struct("Pool", fields)?;
         out.serialize_field("resources", &All(self))?;
         if own {
             out.serialize_field("capabilityTools", &self.tools)?;
+        }
+        if revoked {
+            out.serialize_field("revokedKeys", &self.revoked_keys)?;
         }
         out.end()
     }

@@ -16,16 +16,21 @@ use crate::prompt::fields::{Fields, boolean, count, list, mismatch, string};
 impl Pool {
     /// Reads a pool: `{"resources": […], "capabilityTools": {…}}`, or the list of resources alone.
     pub fn from_value(value: Value) -> Result<Self, ContextError> {
-        let (resources, table) = match value {
-            Value::Array(_) => (Some(list(Ok)(value)?), None),
+        let (resources, table, revoked) = match value {
+            Value::Array(_) => (Some(list(Ok)(value)?), None, None),
             Value::Object(_) => {
-                let mut fields = Fields::open(value, &["resources", "capabilityTools"])?;
+                let known = ["resources", "capabilityTools", "revokedKeys"];
+                let mut fields = Fields::open(value, &known)?;
                 let resources = fields.take("resources", list(Ok))?;
-                (resources, fields.take("capabilityTools", rows)?)
+                let table = fields.take("capabilityTools", rows)?;
+                (resources, table, fields.take("revokedKeys", counts)?)
             }
             other => return Err(mismatch("a pool or a list of resources", &other).within("pool")),
         };
-        let mut pool = Self::default();
+        let mut pool = Self {
+            revoked_keys: revoked.unwrap_or_default(),
+            ..Self::default()
+        };
         for (capability, tools) in table.into_iter().flatten() {
             pool.tools.set(capability, tools);
         }
@@ -41,6 +46,11 @@ impl Pool {
         }
         Ok(pool)
     }
+}
+
+fn counts(value: Value) -> Result<BTreeMap<Name, u64>, ContextError> {
+    let one = |(id, value): (String, Value)| Ok((Name::new(&id)?, count(value)? as u64));
+    object(value)?.into_iter().map(one).collect()
 }
 
 fn rows(value: Value) -> Result<BTreeMap<Name, BTreeSet<Name>>, ContextError> {
@@ -226,13 +236,14 @@ impl PoolEvent {
                 (fields, Change::Added { resource })
             }
             "resource:removed" | "resource:recovered" | "resource:retired"
-            | "resource:restored" => {
+            | "resource:restored" | "key:revoked" => {
                 let mut fields = open(&["resourceId"])?;
                 let id = id(&mut fields)?;
                 let change = match kind.as_str() {
                     "resource:removed" => Change::Removed { id },
                     "resource:recovered" => Change::Recovered { id },
                     "resource:retired" => Change::Retired { id },
+                    "key:revoked" => Change::KeyRevoked { id },
                     _ => Change::Restored { id },
                 };
                 (fields, change)

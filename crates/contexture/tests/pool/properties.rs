@@ -91,6 +91,7 @@ fn change() -> impl Strategy<Value = Change> {
         1 => id().prop_map(|id| Change::Restored { id }),
         2 => (id(), tool()).prop_map(|(id, tool)| Change::Granted { id, tool }),
         2 => (id(), tool()).prop_map(|(id, tool)| Change::Revoked { id, tool }),
+        1 => id().prop_map(|id| Change::KeyRevoked { id }),
         1 => (capability(), btree_set(tool(), 0..3)).prop_map(|(capability, tools)| Change::Mapped { capability, tools }),
     ]
 }
