@@ -7,4 +7,5 @@ mod life;
 mod prompts;
 mod real;
 pub mod scene;
+mod sign_in;
 mod tools;
