@@ -2,6 +2,7 @@
 //! here have no model: `agent.py` does what its prompts say. Real ones are in `real.rs`.
 
 mod attacks;
+mod browser;
 mod daemon;
 mod life;
 mod prompts;
