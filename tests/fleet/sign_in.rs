@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
 use crate::common::Project;
@@ -118,5 +119,29 @@ fn silent_connections_do_not_lock_the_owner_out() {
         );
     }
     daemon.ctx(&["serve", "link"]).success();
+    drop(silent);
+}
+
+/// Attack 49: nor does it take that many where a process has few file handles.
+#[test]
+fn silent_connections_that_take_all_file_handles_make_room() {
+    let daemon = Daemon::start();
+    let few = Rlimit {
+        current: Some(64),
+        maximum: Some(64),
+    };
+    let process = Pid::from_raw(daemon.pid().try_into().unwrap());
+    prlimit(process, Resource::Nofile, few).unwrap();
+    let silent: Vec<TcpStream> = (0..200).map(|_| daemon.connect()).collect();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let said = daemon.call(&daemon.secret(), "agent.list", &json!({}));
+        assert!(said["result"].is_object(), "{said}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
     drop(silent);
 }

@@ -17,8 +17,6 @@ use crate::secrets::SecretId;
 const MAX_CALLS: usize = 64;
 /// Streams that one caller may listen to. They count apart, so that open dashboards leave room for calls.
 const MAX_STREAMS: usize = 64;
-/// Calls and streams of all sessions together: whatever agents hold open, there are file handles left for the owner.
-const MAX_OF_SESSIONS: usize = 256;
 /// How often a secret is checked again. Streams are to end within a second.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -92,11 +90,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The calls and streams that each caller has in progress.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Calls(Arc<Mutex<Usage>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Usage {
+    max_of_sessions: usize,
     of: HashMap<Key, usize>,
     sessions: usize,
 }
@@ -119,6 +118,15 @@ pub(crate) struct Place {
 }
 
 impl Calls {
+    /// None yet. Sessions together may have so many: whatever agents hold open, the owner has some left.
+    pub fn new(max_of_sessions: usize) -> Self {
+        Self(Arc::new(Mutex::new(Usage {
+            max_of_sessions,
+            of: HashMap::new(),
+            sessions: 0,
+        })))
+    }
+
     /// A place for one more call; `None` if there are too many.
     pub fn enter(&self, caller: &Caller) -> Option<Place> {
         self.place(whose(caller), Kind::Call)
@@ -158,7 +166,7 @@ impl Usage {
         };
         let is_session = whose.is_some();
         let many = self.of.get(key).copied().unwrap_or_default();
-        if many >= max || (is_session && self.sessions >= MAX_OF_SESSIONS) {
+        if many >= max || (is_session && self.sessions >= self.max_of_sessions) {
             return false;
         }
         self.of.insert(key.clone(), many + 1);
@@ -201,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_caller_has_so_many_places_and_gets_them_back() {
-        let calls = Calls::default();
+        let calls = Calls::new(256);
         let mut places: Vec<Place> = (0..MAX_CALLS)
             .map(|_| calls.enter(&Caller::Owner).unwrap())
             .collect();
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn streams_count_apart_from_calls() {
-        let calls = Calls::default();
+        let calls = Calls::new(256);
         let mut streams: Vec<Place> = (0..MAX_STREAMS - 1)
             .map(|_| calls.listen(&Caller::Owner).unwrap())
             .collect();
@@ -230,12 +238,12 @@ mod tests {
     /// Attack 49.
     #[test]
     fn sessions_together_leave_room_for_the_owner() {
-        let calls = Calls::default();
+        let calls = Calls::new(256);
         let session = |n: usize| Some((format!("agent {}", n / 4), n.to_string()));
         let places: Vec<Place> = (0..1_000)
             .filter_map(|n| calls.place(session(n), Kind::Call))
             .collect();
-        assert_eq!(places.len(), MAX_OF_SESSIONS);
+        assert_eq!(places.len(), 256);
         assert!(calls.enter(&Caller::Owner).is_some());
         assert!(calls.listen(&Caller::Owner).is_some());
         drop(places);

@@ -13,20 +13,14 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-/// Idle connections that have not shown a secret.
-const MAX_UNKNOWN: usize = 320;
-/// The same, of one peer.
-const MAX_UNKNOWN_OF_PEER: usize = 256;
-/// Idle connections that have shown a secret.
-const MAX_KNOWN: usize = 128;
-/// New connections whose first bytes have not been looked at. While they are, at most this many others come, so that
-/// no connection is closed before its request was read, however fast others open theirs.
-pub(crate) const MAX_UNREAD: usize = 64;
-const _: () = assert!(MAX_UNREAD < MAX_UNKNOWN_OF_PEER);
+use crate::limits::Limits;
 
 /// All open connections.
-#[derive(Debug, Default)]
-pub(crate) struct Connections(Mutex<Open>);
+#[derive(Debug)]
+pub(crate) struct Connections {
+    limits: Limits,
+    open: Mutex<Open>,
+}
 
 #[derive(Debug, Default)]
 struct Open {
@@ -63,6 +57,13 @@ pub(crate) struct Peer(pub Option<Arc<Connection>>);
 pub(crate) struct Turn(Arc<Connection>);
 
 impl Connections {
+    pub fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            open: Mutex::default(),
+        })
+    }
+
     /// Adds a connection, and closes the longest idle one if there are too many.
     pub fn open(self: &Arc<Self>, peer: IpAddr) -> Arc<Connection> {
         let peer = shared_address(peer);
@@ -78,7 +79,7 @@ impl Connections {
             evicted: Arc::clone(&evicted),
         };
         open.all.insert(id, entry);
-        open.make_room(peer, false);
+        open.make_room(&self.limits, peer, false);
         drop(open);
         Arc::new(Connection {
             id,
@@ -88,29 +89,27 @@ impl Connections {
         })
     }
 
-    /// Closes the connection that has been idle for longest, an unknown one if there is any.
-    pub fn evict_one(&self) {
+    /// Closes the connection that has been idle for longest, an unknown one if there is any. Whether there was one.
+    pub fn evict_one(&self) -> bool {
         let mut open = self.lock();
-        if !open.evict(|entry| !entry.known) {
-            open.evict(|_| true);
-        }
+        open.evict(|entry| !entry.known) || open.evict(|_| true)
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Open {
     /// Closes what is beyond the limits, of this peer's connections first.
-    fn make_room(&mut self, peer: IpAddr, known: bool) {
+    fn make_room(&mut self, limits: &Limits, peer: IpAddr, known: bool) {
         if known {
-            self.keep(MAX_KNOWN, |entry| entry.known);
+            self.keep(limits.known, |entry| entry.known);
         } else {
-            self.keep(MAX_UNKNOWN_OF_PEER, |entry| {
+            self.keep(limits.unknown_of_peer, |entry| {
                 !entry.known && entry.peer == peer
             });
-            self.keep(MAX_UNKNOWN, |entry| !entry.known);
+            self.keep(limits.unknown, |entry| !entry.known);
         }
     }
 
@@ -171,7 +170,7 @@ impl Drop for Turn {
             entry.busy = false;
             entry.idle_since = Instant::now();
             let known = entry.known;
-            open.make_room(*peer, known);
+            open.make_room(&table.limits, *peer, known);
         }
     }
 }
@@ -218,6 +217,10 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
+    fn table() -> Arc<Connections> {
+        Connections::new(Limits::from_open_files(1_024))
+    }
+
     fn is_open(connection: &Connection) -> bool {
         connection.table.lock().all.contains_key(&connection.id)
     }
@@ -229,9 +232,9 @@ mod tests {
     /// Attack 49.
     #[test]
     fn a_new_connection_closes_the_longest_idle_one_of_its_peer() {
-        let table = Arc::<Connections>::default();
+        let table = table();
         let other = table.open(address(1));
-        let all: Vec<_> = (0..=MAX_UNKNOWN_OF_PEER)
+        let all: Vec<_> = (0..=table.limits.unknown_of_peer)
             .map(|_| table.open(HERE))
             .collect();
         assert!(is_open(&other), "another peer's");
@@ -245,10 +248,10 @@ mod tests {
     /// Attack 49.
     #[test]
     fn many_peers_together_are_bounded() {
-        let table = Arc::<Connections>::default();
+        let table = table();
         let all: Vec<_> = (0..2_000).map(|n| table.open(address(n))).collect();
         let open = all.iter().filter(|one| is_open(one)).count();
-        assert_eq!(open, MAX_UNKNOWN);
+        assert_eq!(open, table.limits.unknown);
         assert!(is_open(&all[1_999]));
         drop(all);
         assert!(table.lock().all.is_empty());
@@ -257,7 +260,7 @@ mod tests {
     /// Attack 49.
     #[test]
     fn a_request_in_progress_keeps_its_connection() {
-        let table = Arc::<Connections>::default();
+        let table = table();
         let connection = table.open(HERE);
         let peer = Peer(Some(Arc::clone(&connection)));
         let turn = connection.turn();
@@ -272,7 +275,7 @@ mod tests {
             "those who showed nothing close nobody else's"
         );
         // Whoever has a secret is bounded as well.
-        let known: Vec<_> = (0..MAX_KNOWN)
+        let known: Vec<_> = (0..table.limits.known)
             .map(|_| {
                 let other = table.open(HERE);
                 let turn = other.turn();
@@ -287,17 +290,16 @@ mod tests {
 
     #[test]
     fn want_of_file_handles_closes_an_unknown_one_first() {
-        let table = Arc::<Connections>::default();
+        let table = table();
         let known = table.open(HERE);
         let turn = known.turn();
         assert!(Peer(Some(Arc::clone(&known))).admit());
         drop(turn);
         let unknown = table.open(HERE);
-        table.evict_one();
+        assert!(table.evict_one());
         assert!(is_open(&known) && !is_open(&unknown));
-        table.evict_one();
-        assert!(!is_open(&known));
-        table.evict_one();
+        assert!(table.evict_one());
+        assert!(!is_open(&known) && !table.evict_one());
     }
 
     #[test]

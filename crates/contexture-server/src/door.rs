@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::access::Calls;
+use crate::limits::Limits;
 use crate::methods::{OwnMethod, own_methods};
 use crate::openapi::openapi as describe;
 use crate::pages::Frame;
@@ -28,6 +29,7 @@ pub struct Door {
     pub(crate) address: SocketAddr,
     pub(crate) throttle: Throttle,
     pub(crate) calls: Calls,
+    pub(crate) limits: Limits,
     pub(crate) frames: Mutex<Secrets<Frame>>,
     own: Vec<OwnMethod>,
     stopping: watch::Sender<bool>,
@@ -41,6 +43,7 @@ impl Door {
         sign_ins: Arc<SignIns>,
         address: SocketAddr,
     ) -> Arc<Self> {
+        let limits = Limits::new();
         let own = own_methods();
         let mut methods = service.methods().to_vec();
         methods.extend(own.iter().map(|own| own.method.clone()));
@@ -50,7 +53,8 @@ impl Door {
             sign_ins,
             address,
             throttle: Throttle::default(),
-            calls: Calls::default(),
+            calls: Calls::new(limits.of_sessions),
+            limits,
             frames: Mutex::new(Secrets::new(Frame::LIFE, Frame::MAX)),
             own,
             stopping: watch::Sender::new(false),

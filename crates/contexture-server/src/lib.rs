@@ -13,6 +13,7 @@ mod daemon;
 mod door;
 mod events;
 mod guard;
+mod limits;
 mod methods;
 mod openapi;
 mod pages;

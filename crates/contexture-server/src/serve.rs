@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::body::Holding;
-use crate::connections::{Connection, Connections, MAX_UNREAD, Peer};
+use crate::connections::{Connection, Connections, Peer};
 use crate::door::{Door, router};
 use crate::patience::Patient;
 use crate::sign_in::SignIns;
@@ -33,8 +33,10 @@ const UNREAD: Duration = Duration::from_secs(30);
 /// How long calls may go on when we stop.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 /// How long the first bytes of a new connection are waited for before it counts as idle.
-const FIRST_BYTES: Duration = Duration::from_millis(20);
-/// The pause after a connection could not be accepted, which is mostly for want of file handles.
+const FIRST_BYTES: Duration = Duration::from_millis(10);
+/// The pause after a connection could not be accepted, which is mostly for want of file handles: one comes back as soon
+/// as the connection that made room is closed, or else when somebody is done.
+const PAUSE_FOR_ROOM: Duration = Duration::from_millis(1);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How to serve.
@@ -66,8 +68,8 @@ where
     let Options { sign_ins, stop } = options;
     let door = Door::new(service, sign_ins, listener.local_addr()?);
     let router = router(Arc::clone(&door));
-    let table = Arc::<Connections>::default();
-    let unread = Arc::new(Semaphore::new(MAX_UNREAD));
+    let table = Connections::new(door.limits);
+    let unread = Arc::new(Semaphore::new(door.limits.unread));
     let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -86,8 +88,8 @@ where
                 }
                 Err(error) => {
                     tracing::debug!(%error, "not accepted");
-                    table.evict_one();
-                    tokio::time::sleep(PAUSE).await;
+                    let room = table.evict_one();
+                    tokio::time::sleep(if room { PAUSE_FOR_ROOM } else { PAUSE }).await;
                 }
             },
         }

@@ -1,9 +1,11 @@
 //! Attack 49: hundreds of silent or slow connections, and the owner still gets in at once.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -140,6 +142,35 @@ async fn the_longest_idle_connection_goes_first() {
     let read = tokio::time::timeout(LONG, known.read(&mut some)).await;
     let read = read.unwrap().unwrap();
     assert!(some[..read].starts_with(b"HTTP/1.1 200"));
+}
+
+/// However many come at the same moment, none is closed before its request was read.
+#[tokio::test]
+async fn a_burst_closes_nobody_unheard() {
+    // A server that keeps few, so that a burst is more than it keeps.
+    let before = getrlimit(Resource::Nofile);
+    let current = Some(128);
+    setrlimit(Resource::Nofile, Rlimit { current, ..before }).unwrap();
+    let server = server().await;
+    assert_eq!(server.call(OWNER, "who", json!({})).await.0, 200);
+    setrlimit(Resource::Nofile, before).unwrap();
+    let head = format!(
+        "GET /events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {OWNER}\r\n\r\n",
+        server.address
+    );
+    // They all wait in line before the server, which runs in this thread, sees the first.
+    let mut owner = std::net::TcpStream::connect(&server.address).unwrap();
+    owner.write_all(head.as_bytes()).unwrap();
+    let burst: Vec<_> = (0..100)
+        .map(|_| std::net::TcpStream::connect(&server.address).unwrap())
+        .collect();
+    owner.set_nonblocking(true).unwrap();
+    let mut owner = TcpStream::from_std(owner).unwrap();
+    let mut some = [0; 512];
+    let read = tokio::time::timeout(Duration::from_secs(1), owner.read(&mut some)).await;
+    let read = read.expect("no answer").unwrap();
+    assert!(some[..read].starts_with(b"HTTP/1.1 200"));
+    drop(burst);
 }
 
 /// A connection that says nothing ends by itself, as does one that was answered.
