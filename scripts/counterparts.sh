@@ -6,10 +6,11 @@ model=${CONTEXTURE_TEST_MODEL:-$PWD/target/model}
 has_postgres() {
   [ -n "${CONTEXTURE_TEST_POSTGRES:-}" ] || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null
 }
+has_browser() { command -v chromium-headless-shell chromium chromium-browser google-chrome >/dev/null; }
 has_nats() { PATH=$PATH:/usr/sbin:/usr/local/bin command -v nats-server >/dev/null; }
 
 # From the system's packages: a PostgreSQL server and a NATS server (only their programs, the tests start their own), a
-# terminal to drive, a second sandbox.
+# terminal and a browser to drive, a second sandbox.
 install_servers() {
   local missing=()
   command -v ip >/dev/null || missing+=(iproute2)
@@ -19,10 +20,13 @@ install_servers() {
   command -v bwrap >/dev/null || missing+=(bubblewrap)
   has_postgres || as_root 'mkdir -p /etc/postgresql-common && echo "create_main_cluster = false" >>/etc/postgresql-common/createcluster.conf' || true
   install_packages "${missing[@]}"
+  # By itself: not every system has a package of this name.
+  has_browser || install_packages chromium-headless-shell
   # The package starts a server of its own, which nobody asked for.
   [[ " ${missing[*]} " != *" nats-server "* ]] || as_root 'systemctl disable --now nats-server' >/dev/null 2>&1 || true
   has_postgres || echo "PostgreSQL is missing: install its server, or set CONTEXTURE_TEST_POSTGRES to the URL of one" >&2
   has_nats || echo "nats-server is missing: install it to test the hub of many machines" >&2
+  has_browser || echo "a browser is missing: install chromium to test the dashboard's sign-in" >&2
   command -v tmux >/dev/null || echo "tmux is missing: install it to test the chat in a terminal" >&2
 }
 
@@ -74,6 +78,7 @@ count_skipped() {
   need mount "the right to mount a file system" can_mount
   need script "script(1), which makes a terminal" command -v script
   need tmux "tmux" command -v tmux
+  need browser "a Chromium without a window" has_browser
   need landlock "Landlock (Linux 6.2)" has_landlock
   need bubblewrap "bubblewrap" has_bubblewrap
   need mcp-servers "the MCP servers of tests/counterparts" has_counterparts

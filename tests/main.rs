@@ -8,6 +8,8 @@
     missing_docs
 )]
 
+#[path = "common/browser.rs"]
+mod browser;
 mod common;
 #[path = "common/model_server.rs"]
 mod model_server;

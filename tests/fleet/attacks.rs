@@ -221,16 +221,9 @@ fn what_an_agent_shows_runs_nothing_fetches_nothing_and_cannot_be_framed() {
         r#"<script>alert(1)</script><img src="http://evil.example/x.png"><svg onload="x()">"#;
     let page = json!({"html": hostile, "title": "</title><script>"});
     daemon.call(&token, "internal.canvasUpdate", &page);
-    let path = daemon.sign_in.strip_prefix(&daemon.url).unwrap();
-    let signed = daemon.get(path, "");
-    let cookie = signed.header("set-cookie").unwrap();
-    assert!(
-        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
-        "{cookie}"
-    );
-    assert_eq!(daemon.get(path, "").status, 401, "a link is for once");
-    let cookie = cookie.split(';').next().unwrap();
-    let page = daemon.get("/canvas/bot", &format!("Cookie: {cookie}\r\n"));
+    let frame = daemon.call(&daemon.secret(), "canvas.frame", &json!({"agent": "bot"}));
+    let path = frame["result"]["path"].as_str().unwrap();
+    let page = daemon.get(path, "");
     assert_eq!(page.status, 200, "{}", page.body);
     let policy = page.header("content-security-policy").unwrap();
     assert!(
@@ -242,7 +235,13 @@ fn what_an_agent_shows_runs_nothing_fetches_nothing_and_cannot_be_framed() {
         "{}",
         page.body
     );
-    assert_eq!(daemon.get("/canvas/bot", "").status, 401);
+    for path in [path, "/canvas/bot"] {
+        assert_eq!(
+            daemon.get(path, "").status,
+            404,
+            "{path} shows a canvas once"
+        );
+    }
 }
 
 /// Whoever waits for an agent that is stopped learns of it. That a session's own streams end with its

@@ -2,6 +2,7 @@
 //! here have no model: `agent.py` does what its prompts say. Real ones are in `real.rs`.
 
 mod attacks;
+mod browser;
 mod daemon;
 mod life;
 mod migrate;
@@ -9,4 +10,5 @@ mod prompts;
 mod real;
 pub mod scene;
 mod secrets;
+mod sign_in;
 mod tools;

@@ -77,7 +77,10 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Diff(options) => command::diff(&options, json, dir.as_deref()),
         Command::Doctor(options) => command::doctor(&options, json, dir.as_deref()),
         Command::Replay(options) => command::replay(&options, json, dir.as_deref()),
-        Command::Serve(options) => command::serve(&options, json, dir.as_deref()),
+        Command::Serve(options) => match &options.command {
+            Some(command) => command::serve_link(command, json, dir.as_deref()),
+            None => command::serve(&options, json, dir.as_deref()),
+        },
         Command::Agent(what) => command::agents(&what, json, dir.as_deref()),
         Command::Canvas(what) => command::canvas(&what, json, dir.as_deref()),
         Command::Skills(what) => command::skills(&what, json, dir.as_deref()),

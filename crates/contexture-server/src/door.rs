@@ -1,5 +1,7 @@
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+//! The state that all requests share, and the routes.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
 use axum::body::Bytes;
 use axum::http::{HeaderName, header};
@@ -10,8 +12,12 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::access::Calls;
+use crate::limits::Limits;
+use crate::methods::{OwnMethod, own_methods};
 use crate::openapi::openapi as describe;
+use crate::pages::Frame;
 use crate::refusal::Refusal;
+use crate::secrets::Secrets;
 use crate::sign_in::SignIns;
 use crate::throttle::Throttle;
 use crate::{events, guard, pages, rpc};
@@ -23,18 +29,11 @@ pub struct Door {
     pub(crate) address: SocketAddr,
     pub(crate) throttle: Throttle,
     pub(crate) calls: Calls,
+    pub(crate) limits: Limits,
+    pub(crate) frames: Mutex<Secrets<Frame>>,
+    own: Vec<OwnMethod>,
     stopping: watch::Sender<bool>,
     openapi: Bytes,
-}
-
-/// Who is at the other end of a connection. Without it, as in a test, nobody in particular.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub IpAddr);
-
-impl Default for Peer {
-    fn default() -> Self {
-        Self(Ipv4Addr::UNSPECIFIED.into())
-    }
 }
 
 impl Door {
@@ -44,13 +43,20 @@ impl Door {
         sign_ins: Arc<SignIns>,
         address: SocketAddr,
     ) -> Arc<Self> {
-        let openapi = describe(service.methods()).to_string().into();
+        let limits = Limits::new();
+        let own = own_methods();
+        let mut methods = service.methods().to_vec();
+        methods.extend(own.iter().map(|own| own.method.clone()));
+        let openapi = describe(&methods).to_string().into();
         Arc::new(Self {
             service,
             sign_ins,
             address,
             throttle: Throttle::default(),
-            calls: Calls::default(),
+            calls: Calls::new(limits.of_sessions),
+            limits,
+            frames: Mutex::new(Secrets::new(Frame::LIFE, Frame::MAX)),
+            own,
             stopping: watch::Sender::new(false),
             openapi,
         })
@@ -73,8 +79,14 @@ impl Door {
 
     /// The method of this name.
     pub(crate) fn method(&self, name: &str) -> Option<&Method> {
-        let methods = self.service.methods();
-        methods.iter().find(|method| method.name == name)
+        let own = self.own.iter().map(|own| &own.method);
+        let mut methods = own.chain(self.service.methods());
+        methods.find(|method| method.name == name)
+    }
+
+    /// The method of this name, if it is the server's own.
+    pub(crate) fn own_method(&self, name: &str) -> Option<&OwnMethod> {
+        self.own.iter().find(|own| own.method.name == name)
     }
 }
 
@@ -87,9 +99,13 @@ pub fn router(door: Arc<Door>) -> Router {
     Router::new()
         .route("/", get(pages::dashboard))
         .route("/app.js", get((SCRIPT, include_str!("pages/app.js"))))
+        .route(
+            "/session.js",
+            get((SCRIPT, include_str!("pages/session.js"))),
+        )
         .route("/style.css", get((STYLE, include_str!("pages/style.css"))))
-        .route("/sign-in", get(pages::sign_in))
-        .route("/canvas/{name}", get(pages::canvas))
+        .route("/sign-in", post(pages::sign_in))
+        .route("/canvas/{ticket}", get(pages::canvas))
         .route("/rpc", post(rpc::rpc))
         .route("/events", get(events::events))
         .route("/healthz", get(|| async { Json(health()) }))

@@ -15,7 +15,8 @@ use serde_json::json;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::access::Visitor;
-use crate::door::{Door, Peer};
+use crate::connections::Peer;
+use crate::door::Door;
 use crate::guard::only;
 use crate::refusal::Refusal;
 use crate::stream::SILENCE;
@@ -28,8 +29,8 @@ pub(crate) async fn events(
     State(door): State<Arc<Door>>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let peer = request.extensions().get::<Peer>().copied();
-    let visitor = door.admit(request.headers(), peer.unwrap_or_default().0)?;
+    let peer = request.extensions().get::<Peer>().cloned();
+    let visitor = door.admit(request.headers(), &peer.unwrap_or_default())?;
     if !matches!(visitor.caller, Caller::Owner) {
         return Err(Refusal::NotAllowed);
     }
@@ -53,7 +54,7 @@ pub(crate) async fn events(
         ),
         None => None,
     };
-    let place = door.calls.enter(&visitor.caller).ok_or(Refusal::Busy)?;
+    let place = door.calls.listen(&visitor.caller).ok_or(Refusal::Busy)?;
     let mut poll = tokio::time::interval(POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let listener = Listener {

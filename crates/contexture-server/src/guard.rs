@@ -16,9 +16,10 @@ const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'; base-uri 'non
 
 /// Refuses what is not for us, and puts the headers on that every answer has.
 pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    let mut response = match foreign(&door, &request) {
-        true => Refusal::Foreign.into_response(),
-        false => next.run(request).await,
+    let mut response = if foreign(&door, &request) {
+        Refusal::Foreign.into_response()
+    } else {
+        next.run(request).await
     };
     let headers = response.headers_mut();
     let mut unless_set = |name: HeaderName, value: &'static str| {
@@ -56,9 +57,9 @@ fn foreign(door: &Door, request: &Request) -> bool {
     from_elsewhere || (is_cross_site(headers) && !is_entrance(request))
 }
 
-/// A link to these may stand on any page: they show nothing to whoever is not signed in.
+/// A link to the dashboard may stand on any page: it shows nothing to whoever is not signed in.
 fn is_entrance(request: &Request) -> bool {
-    request.method() == Method::GET && matches!(request.uri().path(), "/" | "/sign-in")
+    request.method() == Method::GET && request.uri().path() == "/"
 }
 
 /// Browsers say from where they were sent. The other ports of this machine are other sites to us.
@@ -75,6 +76,13 @@ pub(crate) fn has_own_origin(headers: &HeaderMap) -> bool {
         (Some(origin), Some(host)) => origin.eq_ignore_ascii_case(host),
         _ => false,
     }
+}
+
+/// Whether the body is said to be JSON, which no form can say.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = only(headers, &header::CONTENT_TYPE).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// A header that is there once, in plain letters.

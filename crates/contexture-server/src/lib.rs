@@ -6,16 +6,21 @@
 //! **Never lives here:** business rules. What a method does, and to whom, is the service's.
 
 mod access;
+mod body;
 pub mod client;
+mod connections;
 mod daemon;
 mod door;
 mod events;
 mod guard;
+mod limits;
+mod methods;
 mod openapi;
 mod pages;
 mod patience;
 mod refusal;
 mod rpc;
+mod secrets;
 mod serve;
 mod sign_in;
 mod stream;

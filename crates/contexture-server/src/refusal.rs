@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 pub(crate) enum Refusal {
     /// No secret, a wrong one, one that counts no more, two of them: it is not said which.
     Unknown,
+    /// The code of a sign-in link that is used, expired or wrong.
+    DeadLink,
     /// Too many of those from one address.
     Guessing {
         /// When to come again.
@@ -36,7 +38,7 @@ pub(crate) enum Refusal {
 impl Refusal {
     fn status(self) -> StatusCode {
         match self {
-            Self::Unknown => StatusCode::UNAUTHORIZED,
+            Self::Unknown | Self::DeadLink => StatusCode::UNAUTHORIZED,
             Self::Guessing { .. } | Self::Busy => StatusCode::TOO_MANY_REQUESTS,
             Self::Foreign | Self::NotAllowed => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -55,6 +57,11 @@ impl Refusal {
                 "not signed in, or what you came with counts no more",
                 "send a session's token or the owner's secret as `Authorization: Bearer …`",
             ),
+            Self::DeadLink => (
+                "DeadLink",
+                "the sign-in link was used before, or has expired",
+                "run `ctx serve link` for a new one",
+            ),
             Self::Guessing { .. } => (
                 "Guessing",
                 "too many wrong secrets from your address",
@@ -68,7 +75,7 @@ impl Refusal {
             Self::NotAllowed => ("NotAllowed", "not for you", ""),
             Self::NotFound => ("NotFound", "there is no such thing", ""),
             Self::Malformed(what) => ("Malformed", what, ""),
-            Self::TooLong => ("TooLong", "the body is longer than 1 MiB", ""),
+            Self::TooLong => ("TooLong", "the body is too long", ""),
             Self::TooSlow => ("TooSlow", "the body did not come in time", ""),
             Self::NotJson => ("NotJson", "the content type must be application/json", ""),
             Self::Busy => (

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::Json;
 use axum::body::Body;
@@ -10,19 +10,19 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contexture_fleet::{Call, Caller, RpcError, Updates, Why};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 use serde_json::{Map, Value, json};
 
 use crate::access::Visitor;
-use crate::door::{Door, Peer};
-use crate::guard::{has_own_origin, only};
+use crate::body::{self, Holding};
+use crate::connections::Peer;
+use crate::door::Door;
+use crate::guard::{has_own_origin, is_json};
 use crate::refusal::Refusal;
 use crate::stream;
 
 /// The longest body.
 const MOST_BYTES: usize = 1 << 20;
-/// How long a body may take.
-const BODY: Duration = Duration::from_secs(10);
 /// The most requests of a batch.
 const MOST_REQUESTS: usize = 64;
 /// The bytes are no JSON.
@@ -36,9 +36,9 @@ pub(crate) async fn rpc(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (head, body) = request.into_parts();
-    let peer = head.extensions.get::<Peer>().copied().unwrap_or_default();
-    let visitor = door.admit(&head.headers, peer.0)?;
-    if visitor.is_browser() {
+    let peer = head.extensions.get::<Peer>().cloned().unwrap_or_default();
+    let visitor = door.admit(&head.headers, &peer)?;
+    if visitor.page().is_some() {
         if !has_own_origin(&head.headers) {
             return Err(Refusal::Foreign);
         }
@@ -47,15 +47,13 @@ pub(crate) async fn rpc(
         }
     }
     let place = door.calls.enter(&visitor.caller).ok_or(Refusal::Busy)?;
-    let body = tokio::time::timeout(BODY, read(body))
-        .await
-        .map_err(|_| Refusal::TooSlow)??;
+    let body = body::read(body, MOST_BYTES).await?;
     let asked = match contexture::json::parse(&body, 1) {
         Ok(asked) => asked,
         Err(error) => return Ok(answer(&problem(PARSE_ERROR, &error.to_string()))),
     };
     drop(body);
-    match asked {
+    let response = match asked {
         Value::Array(all) if all.is_empty() || all.len() > MOST_REQUESTS => {
             let what = format!("a batch holds 1 to {MOST_REQUESTS} requests");
             Ok(answer(&problem(INVALID_REQUEST, &what)))
@@ -76,7 +74,8 @@ pub(crate) async fn rpc(
         }
         one => match Asked::read(one) {
             Ok(asked) if wants_stream(&head.headers) && streams(&door, &asked.method) => {
-                Ok(stream::respond(door, visitor, asked, place))
+                let place = place.into_stream().ok_or(Refusal::Busy)?;
+                return Ok(stream::respond(door, visitor, asked, place));
             }
             Ok(asked) => match respond(&door, &visitor, asked).await? {
                 Some((status, one)) => Ok((status, answer(&one)).into_response()),
@@ -84,7 +83,9 @@ pub(crate) async fn rpc(
             },
             Err(problem) => Ok(answer(&problem)),
         },
-    }
+    };
+    // An answer that nobody reads is still one of the caller's calls.
+    response.map(|response: Response| response.map(|body| Body::new(Holding::new(body, place))))
 }
 
 /// A request that is one.
@@ -165,22 +166,23 @@ pub(crate) async fn run(
 ) -> Result<Result<Value, RpcError>, Refusal> {
     let begun = Instant::now();
     let known = door.method(&asked.method);
-    let done = match known {
-        Some(method) if !method.who.allows(&visitor.caller) => Ok(Err(not_for(&visitor.caller))),
-        // One that it does not have is the service's to speak of: it knows what is near.
-        _ => {
-            let call = Call {
-                caller: visitor.caller.clone(),
-                method: asked.method,
-                params: Value::Object(asked.params),
-                updates,
-            };
-            let service = Arc::clone(&door.service);
-            let doing = AssertUnwindSafe(async move { service.call(call).await }).catch_unwind();
-            tokio::select! {
-                done = doing => Ok(done.unwrap_or_else(|_| Err(RpcError::new(Why::Failed, "it failed within")))),
-                () = visitor.gone(door) => Err(Refusal::Unknown),
-            }
+    let done = if known.is_some_and(|method| !method.who.allows(&visitor.caller)) {
+        Ok(Err(not_for(&visitor.caller)))
+    } else if let Some(own) = door.own_method(&asked.method) {
+        Ok((own.run)(door, visitor, asked.params))
+    } else {
+        // A method that the service does not have is for it to answer: it knows what is near.
+        let call = Call {
+            caller: visitor.caller.clone(),
+            method: asked.method,
+            params: Value::Object(asked.params),
+            updates,
+        };
+        let service = Arc::clone(&door.service);
+        let doing = AssertUnwindSafe(async move { service.call(call).await }).catch_unwind();
+        tokio::select! {
+            done = doing => Ok(done.unwrap_or_else(|_| Err(RpcError::new(Why::Failed, "it failed within")))),
+            () = visitor.gone(door) => Err(Refusal::Unknown),
         }
     };
     let (caller, agent) = match &visitor.caller {
@@ -229,23 +231,4 @@ fn wants_stream(headers: &HeaderMap) -> bool {
         let mut kinds = accept.split(',').filter_map(|one| one.split(';').next());
         kinds.any(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
     })
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = only(headers, &header::CONTENT_TYPE).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    kind.eq_ignore_ascii_case("application/json")
-}
-
-async fn read(body: Body) -> Result<Vec<u8>, Refusal> {
-    let mut bytes = Vec::new();
-    let mut chunks = body.into_data_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| Refusal::Malformed("the body cannot be read"))?;
-        if bytes.len() + chunk.len() > MOST_BYTES {
-            return Err(Refusal::TooLong);
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }

@@ -1,9 +1,12 @@
-use std::future::Future;
-use std::net::SocketAddr;
+//! The accept loop: connections in, requests to the router, and an orderly end.
+
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::Response;
 use contexture_fleet::Service;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -14,12 +17,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::door::{Door, Peer, router};
+use crate::body::Holding;
+use crate::connections::{Connection, Connections, Peer};
+use crate::door::{Door, router};
 use crate::patience::Patient;
 use crate::sign_in::SignIns;
 
-/// Connections at once. Beyond, they wait to be accepted.
-const MOST_CONNECTIONS: usize = 256;
 /// How long the head of a request may take, the wait for the next one included.
 const HEAD: Duration = Duration::from_secs(10);
 /// The longest head, and how many headers it may have.
@@ -29,7 +32,11 @@ const HEADERS: usize = 64;
 const UNREAD: Duration = Duration::from_secs(30);
 /// How long calls may go on when we stop.
 const LAST_CALLS: Duration = Duration::from_secs(5);
-/// The pause after a connection could not be accepted, which is mostly for want of file handles.
+/// How long the first bytes of a new connection are waited for before it counts as idle.
+const FIRST_BYTES: Duration = Duration::from_millis(10);
+/// The pause after a connection could not be accepted, which is mostly for want of file handles: one comes back as soon
+/// as the connection that made room is closed, or else when somebody is done.
+const PAUSE_FOR_ROOM: Duration = Duration::from_millis(1);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How to serve.
@@ -61,25 +68,28 @@ where
     let Options { sign_ins, stop } = options;
     let door = Door::new(service, sign_ins, listener.local_addr()?);
     let router = router(Arc::clone(&door));
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let table = Connections::new(door.limits);
+    let unread = Arc::new(Semaphore::new(door.limits.unread));
     let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     loop {
         let next = async {
-            // It is never closed.
-            let place = Arc::clone(&places).acquire_owned().await.ok();
-            (place, listener.accept().await)
+            // The semaphore is never closed.
+            let unread = Arc::clone(&unread).acquire_owned().await.ok();
+            (unread, listener.accept().await)
         };
         tokio::select! {
             () = &mut stop => break,
             Some(_) = connections.join_next() => {}
-            (place, accepted) = next => match accepted {
+            (unread, accepted) = next => match accepted {
                 Ok((stream, peer)) => {
-                    connections.spawn(connection(stream, peer, router.clone(), Arc::clone(&door), place));
+                    let open = table.open(peer.ip());
+                    connections.spawn(connection(stream, open, router.clone(), Arc::clone(&door), unread));
                 }
                 Err(error) => {
                     tracing::debug!(%error, "not accepted");
-                    tokio::time::sleep(PAUSE).await;
+                    let room = table.evict_one();
+                    tokio::time::sleep(if room { PAUSE_FOR_ROOM } else { PAUSE }).await;
                 }
             },
         }
@@ -96,17 +106,25 @@ where
 
 async fn connection(
     stream: TcpStream,
-    peer: SocketAddr,
+    open: Arc<Connection>,
     router: Router,
     door: Arc<Door>,
-    _place: Option<OwnedSemaphorePermit>,
+    unread: Option<OwnedSemaphorePermit>,
 ) {
     // Small events are to go out as they come.
     let _ = stream.set_nodelay(true);
+    let _ = tokio::time::timeout(FIRST_BYTES, stream.readable()).await;
     let router = TowerToHyperService::new(router);
+    let of_requests = Arc::clone(&open);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer.ip()));
-        router.call(request)
+        let turn = of_requests.turn();
+        let peer = Peer(Some(Arc::clone(&of_requests)));
+        request.extensions_mut().insert(peer);
+        let answering = router.call(request);
+        async move {
+            let answer: Result<Response, _> = answering.await;
+            answer.map(|answer| answer.map(|body| Holding::new(body, turn)))
+        }
     });
     let mut builder = http1::Builder::new();
     builder
@@ -116,8 +134,15 @@ async fn connection(
         .max_buf_size(HEAD_BYTES);
     let io = TokioIo::new(Patient::new(stream, UNREAD));
     let mut serving = std::pin::pin!(builder.serve_connection(io, service));
+    // The first poll reads what has come.
+    let first = poll_fn(|context| Poll::Ready(serving.as_mut().poll(context))).await;
+    drop(unread);
+    if first.is_ready() {
+        return;
+    }
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,
+        () = open.evicted() => return tracing::debug!("a connection makes room for another"),
         () = door.stopped() => {
             serving.as_mut().graceful_shutdown();
             serving.await

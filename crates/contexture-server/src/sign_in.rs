@@ -1,121 +1,93 @@
-//! How a person's browser comes in: a link that works once, and a cookie.
+//! Sign-in of a browser: a link that works once, and a secret for the page that opens it.
+//!
+//! There is no cookie: browsers send a host's cookies to all of its ports, so every other server on this machine would be
+//! sent ours. The link carries its code in the fragment, which a browser sends to nobody. The page exchanges the code by
+//! POST for a secret and sends that in `Authorization`. It keeps the secret in `localStorage`, which belongs to one
+//! origin, port included. `sessionStorage` would want a new link for each tab; what `localStorage` leaves on a disk ends
+//! after twelve hours, by signing out, and with this process, which keeps hashes in memory and nothing else.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use contexture_fleet::tokens::{self, TokenError};
+use contexture_fleet::tokens::TokenError;
+
+use crate::secrets::{SecretId, Secrets};
 
 /// How long a link works.
-const LINK_LIFE: Duration = Duration::from_secs(10 * 60);
-/// How long a browser stays signed in.
-pub(crate) const COOKIE_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
-/// Links that work at once; beyond, the oldest does no more.
-const MOST_LINKS: usize = 16;
+pub(crate) const LINK_LIFE: Duration = Duration::from_secs(10 * 60);
+/// How long a page stays signed in. Nothing extends it.
+pub(crate) const PAGE_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+/// Links that work at once.
+const MAX_LINKS: usize = 16;
 /// Browsers that are signed in at once.
-const MOST_BROWSERS: usize = 64;
+const MAX_PAGES: usize = 64;
 
-/// The links and the browsers of a daemon.
+/// The sign-in links of a daemon, and the pages that are signed in.
 #[derive(Debug)]
 pub struct SignIns {
     base: String,
-    cookie: String,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    links: Vec<Kept>,
-    browsers: Vec<Kept>,
-}
-
-/// What is kept of a secret.
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    hash: blake3::Hash,
-    until: Instant,
+    links: Secrets<()>,
+    pages: Secrets<()>,
 }
 
 impl SignIns {
     /// None yet. `base` is the daemon's address, as `http://127.0.0.1:4100`.
     pub fn new(base: impl Into<String>) -> Arc<Self> {
-        let base = base.into();
-        let base = base.trim_end_matches('/').to_owned();
-        // A browser sends the cookies of a host to all of its ports, so two daemons need two names.
-        let port = base.rsplit_once(':').map_or("", |(_, port)| port);
-        let port: String = port.chars().filter(char::is_ascii_digit).collect();
         Arc::new(Self {
-            cookie: format!("contexture_{port}"),
-            base,
-            state: Mutex::default(),
+            base: base.into().trim_end_matches('/').to_owned(),
+            state: Mutex::new(State {
+                links: Secrets::new(LINK_LIFE, MAX_LINKS),
+                pages: Secrets::new(PAGE_LIFE, MAX_PAGES),
+            }),
         })
     }
 
-    /// A new link. It works once, for ten minutes.
+    /// Makes a link. It works once, for ten minutes.
     pub fn link(&self) -> Result<String, TokenError> {
-        let code = tokens::hex(&tokens::random()?);
-        keep(&mut self.lock().links, &code, LINK_LIFE, MOST_LINKS);
-        Ok(format!("{}/sign-in?code={code}", self.base))
+        let code = self.lock().links.issue(())?;
+        Ok(format!("{}/#sign-in={code}", self.base))
     }
 
-    /// Exchanges a link's code for a browser's secret; none where the code does not count.
-    pub(crate) fn enter(&self, code: &str) -> Result<Option<String>, TokenError> {
-        let secret = tokens::hex(&tokens::random()?);
+    /// Exchanges a link's code for a page's secret; `None` for a code that is used, expired or wrong.
+    pub(crate) fn exchange(&self, code: &str) -> Result<Option<String>, TokenError> {
         let mut state = self.lock();
-        if take(&mut state.links, code).is_none() {
-            return Ok(None);
+        match state.links.take(SecretId::new(code)) {
+            Some(()) => state.pages.issue(()).map(Some),
+            None => Ok(None),
         }
-        keep(&mut state.browsers, &secret, COOKIE_LIFE, MOST_BROWSERS);
-        Ok(Some(secret))
     }
 
-    /// The browser that has this secret.
-    pub(crate) fn browser(&self, secret: &str) -> Option<Kept> {
-        find(&self.lock().browsers, secret, Instant::now())
+    /// The page that has this secret.
+    pub(crate) fn page(&self, secret: &str) -> Option<SecretId> {
+        let page = SecretId::new(secret);
+        self.is_current(page).then_some(page)
     }
 
-    /// Whether it is still signed in.
-    pub(crate) fn is_current(&self, browser: &Kept) -> bool {
-        let state = self.lock();
-        browser.until > Instant::now()
-            && state.browsers.iter().any(|kept| kept.hash == browser.hash)
+    /// Whether a page is still signed in.
+    pub(crate) fn is_current(&self, page: SecretId) -> bool {
+        self.lock().pages.has(page)
     }
 
-    /// The cookie's name.
-    pub(crate) fn cookie(&self) -> &str {
-        &self.cookie
+    /// Signs a page out.
+    pub(crate) fn sign_out(&self, page: SecretId) {
+        self.lock().pages.take(page);
+    }
+
+    /// Signs every page out and voids the links that are not used yet.
+    pub(crate) fn sign_out_all(&self) {
+        let mut state = self.lock();
+        state.links.clear();
+        state.pages.clear();
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn keep(all: &mut Vec<Kept>, secret: &str, life: Duration, most: usize) {
-    let now = Instant::now();
-    all.retain(|kept| kept.until > now);
-    if all.len() >= most {
-        all.remove(0);
-    }
-    all.push(Kept {
-        hash: blake3::hash(secret.as_bytes()),
-        until: now + life,
-    });
-}
-
-/// Hashes compare in constant time, and all of them are looked at.
-fn find(all: &[Kept], secret: &str, now: Instant) -> Option<Kept> {
-    let hash = blake3::hash(secret.as_bytes());
-    let same = |found: Option<Kept>, kept: &Kept| match kept.hash == hash && kept.until > now {
-        true => Some(kept.clone()),
-        false => found,
-    };
-    all.iter().fold(None, same)
-}
-
-fn take(all: &mut Vec<Kept>, secret: &str) -> Option<Kept> {
-    let found = find(all, secret, Instant::now())?;
-    all.retain(|kept| kept.hash != found.hash);
-    Some(found)
 }
 
 #[cfg(test)]
@@ -124,48 +96,35 @@ mod tests {
     use super::*;
 
     fn code(link: &str) -> &str {
-        link.split_once("code=").unwrap().1
+        link.split_once("#sign-in=").unwrap().1
     }
 
     #[test]
-    fn a_link_works_once() {
+    fn a_link_works_once_and_gives_another_secret() {
         let all = SignIns::new("http://127.0.0.1:4100/");
         let link = all.link().unwrap();
-        assert!(link.starts_with("http://127.0.0.1:4100/sign-in?code="));
-        assert_eq!((code(&link).len(), all.cookie()), (64, "contexture_4100"));
-        assert_eq!(all.enter("").unwrap(), None);
-        assert_eq!(all.enter(&code(&link)[..63]).unwrap(), None);
-        let secret = all.enter(code(&link)).unwrap().unwrap();
-        assert_ne!(secret, code(&link), "the cookie has a secret of its own");
-        assert_eq!(all.enter(code(&link)).unwrap(), None);
-        let browser = all.browser(&secret).unwrap();
-        assert!(all.is_current(&browser) && all.browser(code(&link)).is_none());
+        assert!(link.starts_with("http://127.0.0.1:4100/#sign-in="));
+        assert_eq!(all.exchange(&code(&link)[..63]).unwrap(), None);
+        let secret = all.exchange(code(&link)).unwrap().unwrap();
+        assert_ne!(secret, code(&link));
+        assert_eq!(all.exchange(code(&link)).unwrap(), None);
+        assert!(all.page(&secret).is_some() && all.page(code(&link)).is_none());
     }
 
     #[test]
-    fn links_and_browsers_are_bounded_and_the_oldest_go() {
+    fn signing_out_ends_one_page_or_all_and_their_links() {
         let all = SignIns::new("http://127.0.0.1:1");
-        let links: Vec<String> = (0..MOST_LINKS + 1).map(|_| all.link().unwrap()).collect();
-        assert_eq!(all.enter(code(&links[0])).unwrap(), None);
-        let first = all.enter(code(&links[1])).unwrap().unwrap();
-        let browser = all.browser(&first).unwrap();
-        for _ in 0..MOST_BROWSERS {
+        let enter = || {
             let link = all.link().unwrap();
-            all.enter(code(&link)).unwrap().unwrap();
-        }
-        assert!(!all.is_current(&browser) && all.browser(&first).is_none());
-    }
-
-    #[test]
-    fn what_is_too_old_does_not_count() {
-        let old = Kept {
-            hash: blake3::hash(b"x"),
-            until: Instant::now(),
+            let secret = all.exchange(code(&link)).unwrap().unwrap();
+            all.page(&secret).unwrap()
         };
-        let all = SignIns::new("http://127.0.0.1:1");
-        all.lock().links.push(old.clone());
-        all.lock().browsers.push(old.clone());
-        assert_eq!(all.enter("x").unwrap(), None);
-        assert!(all.browser("x").is_none() && !all.is_current(&old));
+        let (a, b) = (enter(), enter());
+        all.sign_out(a);
+        assert!(!all.is_current(a) && all.is_current(b));
+        let link = all.link().unwrap();
+        all.sign_out_all();
+        assert!(!all.is_current(b));
+        assert_eq!(all.exchange(code(&link)).unwrap(), None);
     }
 }

@@ -1,3 +1,5 @@
+//! The throttle for wrong secrets, by address.
+
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};

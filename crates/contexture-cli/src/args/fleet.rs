@@ -7,7 +7,10 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use super::AgentOptions;
 
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Serve {
+    #[command(subcommand)]
+    pub command: Option<ServeCommand>,
     /// Where to listen; port 0 takes any that is free [default: 127.0.0.1:4100]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
@@ -19,6 +22,16 @@ pub struct Serve {
     pub log: LogFormat,
     #[command(flatten, next_help_heading = "Executors that run with the daemon")]
     pub agent: AgentOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ServeCommand {
+    /// Print a new sign-in link of the running daemon; it opens the dashboard once, within ten minutes
+    Link {
+        /// First sign out every page, and void the links that were not used
+        #[arg(long)]
+        revoke: bool,
+    },
 }
 
 /// How a log looks.

@@ -67,7 +67,7 @@ pub enum Command {
     Replay(Replay),
     /// Check every log, and repair what can be
     Doctor(Doctor),
-    /// The daemon: agents, their sessions and tools, a dashboard
+    /// The daemon: agents, their sessions and tools, a dashboard; link: a new sign-in link for it
     Serve(Serve),
     /// Agents of any make: create, start, prompt, cancel, stop, restart, list, show, rm
     #[command(subcommand)]

@@ -1,3 +1,5 @@
+//! `ctx serve`: the daemon, from its lock to its end.
+
 use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;

@@ -1,23 +1,9 @@
 // The dashboard: agents, canvases and what happens. Everything is set as text, nothing as markup.
-"use strict";
+import { DeadLink, SignedOut, events, rpc, signIn, signOut } from "/session.js";
 
-const MOST_EVENTS = 200;
+const MAX_EVENTS = 200;
+const AGAIN_MS = 3000;
 const at = (id) => document.getElementById(id);
-let calls = 0;
-
-async function rpc(method, params = {}) {
-  const reply = await fetch("/rpc", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: ++calls, method, params }),
-  });
-  if (reply.status === 401) throw new SignedOut();
-  const said = await reply.json();
-  if (!said.error) return said.result;
-  throw new Error(said.error.message);
-}
-
-class SignedOut extends Error {}
 
 function element(name, text, kind) {
   const made = document.createElement(name);
@@ -61,10 +47,17 @@ async function showCanvases() {
   });
   at("canvases").replaceChildren(...tabs);
   at("no-canvases").hidden = tabs.length > 0;
-  const frame = at("canvas");
-  frame.hidden = shown === undefined;
-  if (shown === undefined) frame.removeAttribute("src");
-  else frame.src = "/canvas/" + encodeURIComponent(shown);
+  at("canvas").replaceChildren(...(shown === undefined ? [] : [await frameOf(shown)]));
+}
+
+// A frame's request cannot carry a header, so it has a path of its own, which works once.
+async function frameOf(agent) {
+  const { path } = await rpc("canvas.frame", { agent });
+  const frame = element("iframe");
+  frame.setAttribute("sandbox", "");
+  frame.title = "The canvas";
+  frame.src = path;
+  return frame;
 }
 
 function showEvent(happened) {
@@ -77,32 +70,50 @@ function showEvent(happened) {
   line.append(time, element("span", type), element("span", text.slice(0, 400)));
   const list = at("events");
   list.prepend(line);
-  while (list.childElementCount > MOST_EVENTS) list.lastElementChild.remove();
+  while (list.childElementCount > MAX_EVENTS) list.lastElementChild.remove();
   at("no-events").hidden = true;
 }
 
-function listen() {
-  const source = new EventSource("/events");
-  const types = ["session:preparing", "session:context-ready", "session:provider-failed",
-    "session:tokens-revoked", "session:tools-changed", "agent:state", "agent:update", "permission:asked",
-    "permission:answered", "tool:called", "canvas:changed", "hook:failed"];
-  for (const type of types) {
-    source.addEventListener(type, (event) => {
-      showEvent(JSON.parse(event.data));
-      if (type === "agent:state") showAgents().catch(failed);
-      if (type === "canvas:changed") showCanvases().catch(failed);
-    });
-  }
-  source.addEventListener("missed", (event) => {
-    showEvent({ type: "missed", events: JSON.parse(event.data).missed });
-    refresh().catch(failed);
-  });
-  source.onopen = () => say("live", "ok");
-  source.onerror = () => {
+let last;
+let listening;
+
+// Follows the events. A hidden tab does not: a browser has few connections to one host, for all tabs together.
+async function listen() {
+  if (listening || document.hidden) return;
+  listening = new AbortController();
+  const { signal } = listening;
+  try {
+    say("live", "ok");
+    for await (const { id, type, data } of events(last, signal)) {
+      last = id;
+      showEvent(type === "missed" ? { type, events: data.missed } : data);
+      if (type === "agent:state" || type === "missed") showAgents().catch(failed);
+      if (type === "canvas:changed" || type === "missed") showCanvases().catch(failed);
+    }
+    throw new Error("the daemon is away");
+  } catch (error) {
+    if (listening?.signal === signal) listening = undefined;
+    if (error instanceof SignedOut) return failed(error);
+    if (signal.aborted) return;
     say("the daemon is away; trying again…", "failed");
-    // A browser does not try again after a refusal.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => start().catch(failed), 5000);
-  };
+    setTimeout(() => start().catch(again), AGAIN_MS);
+  }
+}
+
+function again(error) {
+  failed(error);
+  if (!(error instanceof SignedOut)) setTimeout(() => start().catch(again), AGAIN_MS);
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (at("signed-in").hidden) return;
+  if (!document.hidden) return start().catch(again);
+  hush();
+});
+
+function hush() {
+  listening?.abort();
+  listening = undefined;
 }
 
 function say(text, kind) {
@@ -110,22 +121,31 @@ function say(text, kind) {
   at("state").className = kind ?? "";
 }
 
-function failed(error) {
-  if (error instanceof SignedOut) {
-    at("signed-in").hidden = true;
-    at("signed-out").hidden = false;
-    return say("signed out");
-  }
-  say(error.message, "failed");
+function show(signedIn) {
+  at("signed-in").hidden = !signedIn;
+  at("sign-out").hidden = !signedIn;
+  at("signed-out").hidden = signedIn;
 }
 
-const refresh = () => Promise.all([showAgents(), showCanvases()]);
+function failed(error) {
+  if (!(error instanceof SignedOut)) return say(error.message, "failed");
+  hush();
+  show(false);
+  say("signed out");
+}
 
 async function start() {
-  await refresh();
-  at("signed-out").hidden = true;
-  at("signed-in").hidden = false;
+  await Promise.all([showAgents(), showCanvases()]);
+  show(true);
   listen();
 }
 
-start().catch(failed);
+at("sign-out").addEventListener("click", () => {
+  signOut().then(() => failed(new SignedOut()), failed);
+});
+
+signIn().catch((error) => {
+  // A page that was signed in before stays so, and says why the link did nothing.
+  if (!(error instanceof DeadLink || error instanceof SignedOut)) return say(error.message, "failed");
+  at("dead-link").hidden = false;
+}).then(start).catch(failed);

@@ -1,63 +1,19 @@
-use reqwest::header::{CONTENT_TYPE, COOKIE, ORIGIN};
+//! Attacks from a browser: other sites' pages, names that were pointed at us, hostile canvases.
+
+use reqwest::header::{CONTENT_TYPE, ORIGIN};
 use serde_json::json;
 
 use crate::common::*;
 
 const BODY: &str = r#"{"jsonrpc":"2.0","id":1,"method":"who"}"#;
 
-#[tokio::test]
-async fn a_link_signs_a_browser_in_once() {
-    let server = server().await;
-    let link = server.sign_ins.link().unwrap();
-    // Whoever looks before they open does not use it up.
-    assert_eq!(server.http.head(&link).send().await.unwrap().status(), 405);
-    let reply = server.http.get(&link).send().await.unwrap();
-    assert_eq!(
-        (reply.status().as_u16(), &reply.headers()["location"]),
-        (303, &"/".parse().unwrap())
-    );
-    let cookie = reply.headers()["set-cookie"].to_str().unwrap().to_owned();
-    for part in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"] {
-        assert!(cookie.contains(part), "{cookie}");
-    }
-    let code = link.split_once("code=").unwrap().1;
-    assert!(!cookie.contains(code));
-    let again = server.http.get(&link).send().await.unwrap();
-    assert_eq!(again.status(), 401);
-    assert!(!again.headers().contains_key("set-cookie"));
-    for path in ["/sign-in", "/sign-in?code=", "/sign-in?code=a&code=b"] {
-        assert_eq!(
-            server.get(path).send().await.unwrap().status(),
-            401,
-            "{path}"
-        );
-    }
-    let cookie = cookie.split(';').next().unwrap();
-    let call = server.http.post(server.at("/rpc")).header(COOKIE, cookie);
-    let call = call
-        .header(ORIGIN, &server.url)
-        .header(CONTENT_TYPE, "application/json")
-        .body(BODY);
-    assert_eq!(
-        said(call.send().await.unwrap()).await.1["result"],
-        json!("owner")
-    );
-    let events = server
-        .get("/events")
-        .header(COOKIE, cookie)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(events.status(), 200);
-}
-
 /// Attack 16.
 #[tokio::test]
 async fn another_sites_page_gets_nowhere() {
     let server = server().await;
-    let cookie = server.cookie().await;
+    let page = server.page().await;
     let call = |origin: Option<&str>, kind: &str| {
-        let call = server.http.post(server.at("/rpc")).header(COOKIE, &cookie);
+        let call = server.http.post(server.at("/rpc")).bearer_auth(&page);
         let call = call.header(CONTENT_TYPE, kind).body(BODY);
         let call = match origin {
             Some(origin) => call.header(ORIGIN, origin),
@@ -67,11 +23,7 @@ async fn another_sites_page_gets_nowhere() {
     };
     let ours = server.url.as_str();
     let port = server.address.rsplit_once(':').unwrap().1;
-    assert_eq!(
-        call(Some(ours), "application/json; charset=utf-8").await,
-        200
-    );
-    for origin in [
+    let foreign = [
         "null",
         "http://evil.example",
         "https://127.0.0.1",
@@ -81,14 +33,26 @@ async fn another_sites_page_gets_nowhere() {
         &format!("{ours}.evil.example"),
         &format!("{ours}/"),
         "",
-    ] {
+    ];
+    assert_eq!(
+        call(Some(ours), "application/json; charset=utf-8").await,
+        200
+    );
+    for origin in foreign {
         assert_eq!(
             call(Some(origin), "application/json").await,
             403,
             "{origin}"
         );
+        let link = server.sign_ins.link().unwrap();
+        let mut entering = server.exchange(&link).build().unwrap();
+        entering
+            .headers_mut()
+            .insert(ORIGIN, origin.parse().unwrap());
+        let reply = server.http.execute(entering).await.unwrap();
+        assert_eq!(reply.status(), 403, "{origin}");
     }
-    // Without a word on where it comes from, a cookie is not enough; nor is a form.
+    // A page's secret without a word on where the request comes from is not enough; nor is a form.
     assert_eq!(call(None, "application/json").await, 403);
     for kind in [
         "text/plain",
@@ -97,14 +61,15 @@ async fn another_sites_page_gets_nowhere() {
     ] {
         assert_eq!(call(Some(ours), kind).await, 415, "{kind}");
     }
-    for path in ["/events", "/canvas/bot"] {
+    let frame = server.frame("bot").await;
+    for path in ["/events", &frame] {
         for (name, value) in [
             ("origin", "null"),
             ("origin", "http://evil.example"),
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
         ] {
-            let reply = server.get(path).header(COOKIE, &cookie).header(name, value);
+            let reply = server.get(path).bearer_auth(&page).header(name, value);
             assert_eq!(
                 reply.send().await.unwrap().status(),
                 403,
@@ -117,15 +82,20 @@ async fn another_sites_page_gets_nowhere() {
         .post(OWNER, BODY)
         .header(ORIGIN, "http://evil.example");
     assert_eq!(reply.send().await.unwrap().status(), 403);
-    // Two cookies of our name: one of them was planted.
-    let two = format!("{cookie}; {cookie}");
-    let reply = server
-        .get("/events")
-        .header(COOKIE, two)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(reply.status(), 401);
+    // Nor does any page learn from us what it may ask.
+    for path in ["/rpc", "/events", "/sign-in", "/"] {
+        let ask = server
+            .http
+            .request(reqwest::Method::OPTIONS, server.at(path));
+        let ask = ask
+            .header(ORIGIN, "http://127.0.0.1:1")
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "authorization");
+        let reply = ask.send().await.unwrap();
+        assert_eq!(reply.status(), 403, "{path}");
+        let headers = format!("{:?}", reply.headers());
+        assert!(!headers.contains("access-control-allow"), "{headers}");
+    }
 }
 
 /// Attack 15.
@@ -138,7 +108,9 @@ async fn a_name_that_was_pointed_at_us_is_refused_everywhere() {
         "/openapi.json",
         "/events",
         "/canvas/bot",
+        "/sign-in",
         "/app.js",
+        "/session.js",
         "/x",
     ] {
         let reply = server
@@ -174,12 +146,12 @@ async fn a_canvas_is_inert() {
     let server = server().await;
     let hostile = "</iframe><script>alert(1)</script>\"><img src=https://evil.example/x onerror='alert(1)'>&lt;";
     *server.fake.page.lock().unwrap() = hostile.to_owned();
-    let reply = server
-        .get("/canvas/bot")
-        .bearer_auth(OWNER)
-        .send()
-        .await
-        .unwrap();
+    let frame = server.frame("bot").await;
+    // Whoever looks before they open does not use it up.
+    let looked = server.http.head(server.at(&frame)).send().await.unwrap();
+    assert_eq!(looked.status(), 405);
+    let reply = server.get(&frame).send().await.unwrap();
+    assert_eq!(reply.status(), 200);
     let header = |name: &str| reply.headers()[name].to_str().unwrap().to_owned();
     let policy = header("content-security-policy");
     for part in [
@@ -209,14 +181,15 @@ async fn a_canvas_is_inert() {
         "{html}"
     );
     assert!(html.contains("&lt;/iframe&gt;&lt;script&gt;") && html.contains("&amp;lt;"));
+    // A frame's path works once, and is for the owner alone.
+    assert_eq!(server.get(&frame).send().await.unwrap().status(), 404);
     let token = server.fake.token("bot", "s");
-    let reply = server
-        .get("/canvas/bot")
-        .bearer_auth(token)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(reply.status(), 403);
+    let (status, _) = server
+        .call(&token, "canvas.frame", json!({"agent": "bot"}))
+        .await;
+    assert_eq!(status, 403);
+    let reply = server.get("/canvas/bot").bearer_auth(OWNER).send().await;
+    assert_eq!(reply.unwrap().status(), 404);
 }
 
 /// Attacks 18 and 20.
@@ -226,6 +199,7 @@ async fn every_answer_says_what_a_browser_may_not_do() {
     for path in [
         "/",
         "/app.js",
+        "/session.js",
         "/style.css",
         "/healthz",
         "/openapi.json",
@@ -256,7 +230,7 @@ async fn every_answer_says_what_a_browser_may_not_do() {
 #[tokio::test]
 async fn the_pages_fetch_nothing_from_elsewhere() {
     let server = server().await;
-    for path in ["/", "/app.js", "/style.css"] {
+    for path in ["/", "/app.js", "/session.js", "/style.css"] {
         let text = server.get(path).send().await.unwrap().text().await.unwrap();
         assert!(
             !text.contains("http://") && !text.contains("https://") && !text.contains("url("),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use contexture_fleet::{Event, Service};
 use contexture_server::{Options, ServerError, SignIns, serve};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -106,13 +106,30 @@ impl Server {
         self.fake.running.load(Ordering::SeqCst)
     }
 
-    /// A browser that is signed in: its cookie.
-    pub async fn cookie(&self) -> String {
+    /// What our page asks to exchange the code of a link.
+    pub fn exchange(&self, link: &str) -> RequestBuilder {
+        let code = link.split_once("#sign-in=").unwrap().1;
+        self.http
+            .post(self.at("/sign-in"))
+            .header(ORIGIN, &self.url)
+            .header(CONTENT_TYPE, "application/json")
+            .body(json!({ "code": code }).to_string())
+    }
+
+    /// The secret of a page that is signed in.
+    pub async fn page(&self) -> String {
         let link = self.sign_ins.link().unwrap();
-        let reply = self.http.get(link).send().await.unwrap();
-        assert_eq!(reply.status(), 303);
-        let cookie = reply.headers()["set-cookie"].to_str().unwrap();
-        cookie.split(';').next().unwrap().to_owned()
+        let (status, said) = said(self.exchange(&link).send().await.unwrap()).await;
+        assert_eq!(status, 200, "{said}");
+        said["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// A path that shows a canvas once.
+    pub async fn frame(&self, agent: &str) -> String {
+        let (_, said) = self
+            .call(OWNER, "canvas.frame", json!({ "agent": agent }))
+            .await;
+        said["result"]["path"].as_str().unwrap().to_owned()
     }
 }
 

@@ -119,26 +119,3 @@ async fn a_caller_has_so_many_calls_at_once_and_others_are_unaffected() {
     }
     assert_eq!(server.call(&a, "who", json!({})).await.0, 200);
 }
-
-/// More connections than are served wait, and are served when there is room.
-#[tokio::test]
-async fn so_many_connections_are_served_at_once() {
-    let server = server().await;
-    let mut open = Vec::new();
-    for _ in 0..256 {
-        open.push(TcpStream::connect(&server.address).await.unwrap());
-    }
-    let head = format!(
-        "GET /healthz HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
-        server.address
-    );
-    let mut last = TcpStream::connect(&server.address).await.unwrap();
-    last.write_all(head.as_bytes()).await.unwrap();
-    let mut said = String::new();
-    let waits = tokio::time::timeout(Duration::from_millis(500), last.read_to_string(&mut said));
-    assert!(waits.await.is_err(), "{said}");
-    drop(open);
-    let served = tokio::time::timeout(LONG, last.read_to_string(&mut said));
-    served.await.unwrap().unwrap();
-    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
-}

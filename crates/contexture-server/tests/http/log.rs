@@ -32,9 +32,13 @@ async fn the_log_names_the_call_and_not_what_is_in_it() {
     let server = server().await;
     let token = server.fake.token("bot", "s");
     let link = server.sign_ins.link().unwrap();
-    let code = link.split_once("code=").unwrap().1.to_owned();
-    let cookie = server.cookie().await;
-    server.http.get(&link).send().await.unwrap();
+    let code = link.split_once("#sign-in=").unwrap().1.to_owned();
+    let page = server.page().await;
+    server.call(&page, "echo", json!({})).await;
+    server.exchange(&link).send().await.unwrap();
+    let frame = server.frame("bot").await;
+    server.get(&frame).send().await.unwrap();
+    let ticket = frame.rsplit_once('/').unwrap().1;
     let content = json!({"text": "private-words", "echoed": token});
     server.call(&token, "echo", content.clone()).await;
     server.call(&token, "private-method", content.clone()).await;
@@ -78,8 +82,7 @@ async fn the_log_names_the_call_and_not_what_is_in_it() {
         has(&["method=\"unknown\"", "outcome=\"no_method\""]),
         "{log}"
     );
-    let cookie = cookie.split_once('=').unwrap().1;
-    for secret in [token.as_str(), OWNER, &code, cookie, "private"] {
+    for secret in [token.as_str(), OWNER, &code, &page, ticket, "private"] {
         let told: Vec<&&str> = ours.iter().filter(|line| line.contains(secret)).collect();
         assert!(told.is_empty(), "{told:?}");
     }

@@ -1,6 +1,8 @@
 //! The daemon's HTTP side over real connections, with a small service behind it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod a48_no_cookie;
+mod a49_idle;
 mod access;
 mod browser;
 mod bytes;
