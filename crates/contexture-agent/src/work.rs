@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture::entry::RequestRecord;
 use contexture::{Message, Payload, ToolCall, Turn};
-use contexture_model::{Delta, ModelError, Reply};
+use contexture_model::{Delta, MAX_CALLS, ModelError, Reply};
 use contexture_store::{Execution, Said as SaidLine, ToolOutcome};
 use contexture_tools::{Effect, Outcome, RunContext, builtin};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::chat::{Prepared, Spoken};
 use crate::offer::Offers;
 use crate::said::Said;
-use crate::tools::{Batch, NOT_RUN, result};
+use crate::tools::{Batch, NOT_RUN, TOO_MANY, result};
 use crate::{
     Agent, AgentError, AgentResult, Cancel, Chat, Ended, Event, Next, Run, Spent, ToolRun, clock,
     ids,
@@ -229,12 +229,14 @@ impl<'a> Work<'a> {
         match answer {
             Answer::Reply(reply) => {
                 let mut reply = *reply;
+                // One more than is run stays, to say so to the model.
+                reply.message.tool_calls.truncate(MAX_CALLS + 1);
                 ids::tell_apart(&mut reply.message, &self.result.run_id, run.steps());
                 let record = RequestRecord {
                     usage: reply.usage.as_ref().map(|usage| usage.0.clone()),
                     ..record.clone()
                 };
-                let calls = reply.message.tool_calls.clone();
+                let mut calls = reply.message.tool_calls.clone();
                 let text = reply.message.text().trim().to_owned();
                 let empty = reply.message.is_empty();
                 let spoken = (!empty).then_some(Spoken {
@@ -242,6 +244,16 @@ impl<'a> Work<'a> {
                     meta: None,
                 });
                 blocking(|| chat.replied(&self.result.run_id, record, at, spoken.as_ref()))?;
+                let beyond = calls.split_off(calls.len().min(MAX_CALLS));
+                if let Some(first) = beyond.first() {
+                    (self.on)(Event::Notice {
+                        text: format!(
+                            "a reply made more than {MAX_CALLS} calls: the rest is not run"
+                        ),
+                    });
+                    let not_run = vec![result(&first.id, &Outcome::failed(TOO_MANY))];
+                    blocking(|| chat.answered(&self.result.run_id, Vec::new(), not_run))?;
+                }
                 run.replied(&reply.stop, &calls, |call| {
                     let tool = self.offers.now.find(&call.name);
                     tool.is_none_or(|tool| tool.spec().effect != Effect::Reads)

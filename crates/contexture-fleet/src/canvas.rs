@@ -54,7 +54,7 @@ impl Canvases {
         let mut pages = BTreeMap::new();
         for info in log.list(Kind::Canvas)? {
             for record in log.read(&info.stream, From::Start)? {
-                if let Ok(canvas) = serde_json::from_str::<Canvas>(record?.text()) {
+                if let Ok(canvas) = record?.read::<Canvas>() {
                     pages.insert(canvas.agent_name.clone(), canvas);
                 }
             }

@@ -21,6 +21,8 @@ use crate::stream;
 
 /// The longest body.
 const MOST_BYTES: usize = 1 << 20;
+/// The most memory that it may take once it is parsed.
+const MAX_HELD_BYTES: usize = 16 << 20;
 /// How long a body may take.
 const BODY: Duration = Duration::from_secs(10);
 /// The most requests of a batch.
@@ -50,7 +52,7 @@ pub(crate) async fn rpc(
     let body = tokio::time::timeout(BODY, read(body))
         .await
         .map_err(|_| Refusal::TooSlow)??;
-    let asked = match contexture::json::parse(&body, 1) {
+    let asked = match contexture::json::parse_within(&body, 1, MAX_HELD_BYTES) {
         Ok(asked) => asked,
         Err(error) => return Ok(answer(&problem(PARSE_ERROR, &error.to_string()))),
     };

@@ -14,6 +14,7 @@ mod launch;
 pub mod record;
 mod serve;
 mod sessions;
+pub(crate) mod shorten;
 mod terminals;
 mod wire;
 

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::Path;
 
+use contexture::json;
 use contexture::pool::Name;
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +136,7 @@ impl HubKey {
 
     /// Opens what somebody sealed for `me`. Nothing, where it is not what it says.
     pub fn open(&self, sealed: &str, me: &str) -> Option<Opened> {
-        let envelope: Envelope = serde_json::from_str(sealed).ok()?;
+        let envelope: Envelope = json::from_text(sealed).ok()?;
         let name = Name::new(&envelope.from).ok()?;
         let seat = self.seat(&name, envelope.owner);
         seat.checks(&envelope, me).then_some(Opened {
@@ -160,7 +161,7 @@ impl Seat {
 
     /// Opens what the dispatcher sealed for the module. Nothing, where it was not the dispatcher.
     pub fn open(&self, sealed: &str) -> Option<String> {
-        let envelope: Envelope = serde_json::from_str(sealed).ok()?;
+        let envelope: Envelope = json::from_text(sealed).ok()?;
         let ours = envelope.from == super::DISPATCHER && self.checks(&envelope, self.name.as_str());
         ours.then_some(envelope.text)
     }
