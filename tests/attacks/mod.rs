@@ -18,5 +18,7 @@ mod a35_approval;
 mod a36_sizes;
 mod a38_skills;
 mod a41_secrets;
+mod a50_held;
+mod a51_calls;
 
 use crate::agent::scene as agent;

@@ -94,6 +94,11 @@ impl Daemon {
         child.wait().unwrap().code()
     }
 
+    /// The daemon's process.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     pub fn ctx(&self, args: &[&str]) -> Ctx {
         self.project.ctx(args)
     }

@@ -199,6 +199,11 @@ impl Process {
         })
     }
 
+    /// Why its output is not read any more, once that is so.
+    pub fn fault(&self) -> Arc<OnceLock<String>> {
+        Arc::clone(&self.fault)
+    }
+
     /// Waits until it has ended by itself. Nothing that it started is ended by this.
     pub async fn ended(&mut self) {
         while !self.left(Duration::ZERO).await {

@@ -21,8 +21,8 @@ pub use footprint::{Footprint, fits, held};
 
 /// The longest line or document that is read. Nothing a model can be told comes near it.
 pub const MAX_BYTES: usize = 64 << 20;
-/// The most memory that one line or document may take once it is parsed.
-pub const MAX_HELD_BYTES: usize = 64 << 20;
+/// The most memory that one line or document may take once it is parsed, and the lines of an input together.
+pub const MAX_HELD_BYTES: usize = 96 << 20;
 
 /// Why JSON from outside was not read.
 #[derive(Debug, thiserror::Error)]
@@ -66,11 +66,7 @@ pub fn parse_within(
         return Err(too_long(first_line));
     }
     if !fits(bytes, max_held) {
-        return Err(ContextError::invalid(
-            format!("line {first_line}"),
-            ReadError::TooLarge { max_held }.to_string(),
-            "split the document, or give as text what is many small values",
-        ));
+        return Err(too_large(first_line, max_held));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     Strict
@@ -85,6 +81,15 @@ pub fn too_long(line: usize) -> ContextError {
         format!("line {line}"),
         format!("longer than {} MiB", MAX_BYTES >> 20),
         "split the document, or keep such data in a file and refer to it by path",
+    )
+}
+
+/// The error for a document that would take more memory than it may.
+pub(crate) fn too_large(line: usize, max_held: usize) -> ContextError {
+    ContextError::invalid(
+        format!("line {line}"),
+        ReadError::TooLarge { max_held }.to_string(),
+        "split the document, or give as text what is many small values",
     )
 }
 

@@ -54,8 +54,8 @@ pub fn whole(api: Api, body: &[u8]) -> Result<Reply, ModelError> {
 fn parse(data: &str) -> Result<Value, ModelError> {
     let value: Value =
         json::read(data.as_bytes(), MAX_HELD_BYTES).map_err(|error| match error {
-            ReadError::TooLarge { .. } => ModelError::TooLarge {
-                what: error.to_string(),
+            ReadError::TooLarge { max_held } => ModelError::TooLarge {
+                what: format!("it would take more than {} MiB of memory", max_held >> 20),
             },
             ReadError::Malformed(_) => garbage(&error.to_string()),
         })?;

@@ -32,7 +32,7 @@ pub const CATEGORY: &str = "mcp";
 /// The most bytes of one message of a server's.
 const MAX_MESSAGE_BYTES: usize = crate::process::LONGEST_LINE;
 /// The most memory that one may take once it is parsed. The SDK holds it several times over.
-const MAX_MESSAGE_HELD_BYTES: usize = 24 << 20;
+const MAX_MESSAGE_HELD_BYTES: usize = 48 << 20;
 
 /// What is said of a message above either.
 fn too_large() -> String {

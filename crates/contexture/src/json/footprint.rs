@@ -51,12 +51,12 @@ impl Footprint {
                 self.bytes += 1;
                 &rest[1..]
             } else if self.in_string {
-                let end = memchr::memchr2(b'"', b'\\', rest);
+                let end = end_of_string(rest);
+                self.in_string = end.is_none();
+                // A backslash at the end of what has come decides on what comes next.
+                self.escaped = self.in_string && backslashes(rest) % 2 == 1;
                 self.bytes += end.unwrap_or(rest.len());
-                let Some(end) = end else { return };
-                self.escaped = rest[end] == b'\\';
-                self.in_string = self.escaped;
-                &rest[end + 1..]
+                end.map_or(&[], |end| &rest[end + 1..])
             } else {
                 // A loop without branches: this is where the time goes.
                 let end = memchr::memchr(b'"', rest).map_or(rest.len(), |at| at + 1);
@@ -72,6 +72,23 @@ impl Footprint {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// Where a string ends that has begun: at the first quote behind an even number of backslashes.
+fn end_of_string(text: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr::memchr(b'"', &text[from..])?;
+        if backslashes(&text[from..at]) % 2 == 0 {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// How many stand at the end.
+fn backslashes(text: &[u8]) -> usize {
+    text.iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 
 /// Whether a JSON text takes at most so much memory once it is parsed. Short ones are not even looked at.
@@ -116,7 +133,7 @@ mod tests {
     #[test]
     fn what_stands_in_a_string_is_text() {
         assert_eq!(of(br#""[[[{{{,,,:::""#), STRING + 12);
-        assert_eq!(of(br#""\"[\\","#), STRING + 3 + VALUE);
+        assert_eq!(of(br#""\"[\\","#), STRING + 5 + VALUE);
         assert_eq!(
             of(br#"{"a":[1,"b"]}"#),
             OBJECT + 2 * (STRING + 1) + MEMBER + ARRAY + VALUE
