@@ -9,7 +9,9 @@ use crate::model_server::{Answer, Piece};
 const MAX_CALLS: usize = 128;
 
 fn many(calls: usize) -> Answer {
-    Answer::Says(vec![Piece::Call("c", "memory_read", json!({})); calls])
+    // Two calls that are the same in all are one call.
+    let call = |n| Piece::Call("c", "memory_read", json!({ "n": n }));
+    Answer::Says((0..calls).map(call).collect())
 }
 
 fn messages(scene: &Scene) -> Vec<Value> {
@@ -21,11 +23,11 @@ fn messages(scene: &Scene) -> Vec<Value> {
 }
 
 #[test]
-fn a_hundred_thousand_calls_are_neither_run_nor_kept() {
+fn thousands_of_calls_are_neither_run_nor_kept() {
     for (model, calls) in [
-        ("openai:m", 100_000),
-        ("anthropic:m", 20_000),
-        ("openai-responses:m", 5_000),
+        ("openai:m", 20_000),
+        ("anthropic:m", 2_000),
+        ("openai-responses:m", 2_000),
     ] {
         let scene = Scene::new([many(calls), says("enough")]);
         let began = std::time::Instant::now();

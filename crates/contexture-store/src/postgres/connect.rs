@@ -38,6 +38,14 @@ impl Meter {
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
+
+    /// Why a call failed: to the driver, an answer that is too long is a connection that was lost.
+    pub fn explain(&self, failure: Failure) -> Failure {
+        match self.0.load(Ordering::Relaxed) > MAX_ANSWER_BYTES {
+            true => too_long("has", MAX_ANSWER_BYTES),
+            false => failure,
+        }
+    }
 }
 
 /// A connection, and what moves its bytes.
@@ -59,14 +67,18 @@ pub async fn rows(
     while let Some(row) = answer.try_next().await? {
         held += row.raw_size_bytes() + ROW;
         if held > MAX_HELD_BYTES {
-            return Err(Failure::Unusable {
-                what: format!("an answer takes more than {} MiB", MAX_HELD_BYTES >> 20),
-                hint: "see who else writes to this database",
-            });
+            return Err(too_long("takes", MAX_HELD_BYTES));
         }
         rows.push(row);
     }
     Ok(rows)
+}
+
+fn too_long(does: &str, most: usize) -> Failure {
+    Failure::Unusable {
+        what: format!("an answer {does} more than {} MiB", most >> 20),
+        hint: "see who else writes to this database",
+    }
 }
 
 /// Connects to the first of the configured servers that answers and is what it should be.
@@ -223,7 +235,7 @@ impl AsyncRead for Metered {
         Poll::Ready(match seen > MAX_ANSWER_BYTES {
             true => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("an answer is longer than {} MiB", MAX_ANSWER_BYTES >> 20),
+                "an answer is too long",
             )),
             false => Ok(()),
         })

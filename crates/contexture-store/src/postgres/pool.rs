@@ -107,7 +107,8 @@ impl Pool {
         // After any failure the connection goes, too: it may be in the middle of something.
         let done = timeout(limit, work(&session.client))
             .await
-            .unwrap_or(Err(Failure::Silent(limit)))?;
+            .unwrap_or(Err(Failure::Silent(limit)))
+            .map_err(|failure| session.meter.explain(failure))?;
         self.idle.borrow_mut().push(session);
         Ok(done)
     }
@@ -119,7 +120,8 @@ impl Pool {
             driver: Driver(connected.driver),
             meter: connected.meter,
         };
-        session.client.batch_execute(&self.settings()).await?;
+        let set = session.client.batch_execute(&self.settings()).await;
+        set.map_err(|error| session.meter.explain(error.into()))?;
         self.met.set(true);
         Ok(session)
     }
