@@ -203,7 +203,6 @@ async fn open(config: &Config, place: &Place<'_>, port: u16) -> io::Result<Box<d
         }
         socket.set_tcp_keepalive(&keepalive)?;
     }
-    drop(socket);
     Ok(Box::new(stream))
 }
 

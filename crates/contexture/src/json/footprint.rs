@@ -79,7 +79,7 @@ fn end_of_string(text: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
         let at = from + memchr::memchr(b'"', &text[from..])?;
-        if backslashes(&text[from..at]) % 2 == 0 {
+        if backslashes(&text[from..at]).is_multiple_of(2) {
             return Some(at);
         }
         from = at + 1;
