@@ -22,5 +22,7 @@ mod a42_shipped_state;
 mod a43_links;
 mod a45_instructions;
 mod a52_numbers;
+mod a50_held;
+mod a51_calls;
 
 use crate::agent::scene as agent;

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use contexture_store::UserState;
 use serde_json::{Value, json};
@@ -90,6 +91,35 @@ impl Ctx {
         output
     }
 
+    /// Runs it, and looks at its memory until it ends.
+    pub fn measured(self) -> Measured {
+        let began = Instant::now();
+        let mut child = self.command().spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = self.input;
+        let feeder = std::thread::spawn(move || {
+            let _ = stdin.write_all(&input);
+        });
+        let pid = child.id();
+        let watcher = std::thread::spawn(move || {
+            let mut most = 0;
+            while let Some(now) = peak_kib(pid) {
+                most = most.max(now);
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            most
+        });
+        let output = child.wait_with_output().unwrap();
+        feeder.join().unwrap();
+        Measured {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            peak_kib: watcher.join().unwrap(),
+            took: began.elapsed(),
+        }
+    }
+
     #[track_caller]
     pub fn success(self) -> String {
         let args = self.args.join(" ");
@@ -148,6 +178,28 @@ impl Ctx {
         assert!(!last["error"]["message"].as_str().unwrap().is_empty());
         last["error"].clone()
     }
+}
+
+/// What a command did, and what it took.
+pub struct Measured {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    /// The most memory that it had, in KiB.
+    pub peak_kib: u64,
+    pub took: Duration,
+}
+
+/// The most memory that a process has had so far, in KiB; none where it is gone.
+pub fn peak_kib(pid: u32) -> Option<u64> {
+    status_kib(pid, "VmHWM:")
+}
+
+/// What a process is said to have in memory, in KiB.
+pub fn status_kib(pid: u32, what: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with(what))?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// A project in a folder of its own, gone with the test.

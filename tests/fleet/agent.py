@@ -8,6 +8,7 @@
 `ask`             asks for permission, and says what was answered
 `child`           starts a process that ignores being told to end, and says its number
 `wait`            does nothing until it is called off
+`flood N KIB`     says N updates of so many KiB, and then `done`
 `crash`           ends at once
 `env`             says its environment
 `terminal CMD`    has us run a command, and says what it printed
@@ -175,6 +176,11 @@ def prompt(session, blocks):
         say(session, str(child.pid))
     elif word == "##":
         say(session, "did: " + text.rsplit("\n\n", 1)[1])
+    elif word == "flood":
+        many, kib = map(int, rest.split())
+        for _ in range(many):
+            say(session, "x" * (kib << 10))
+        say(session, "done")
     elif word == "env":
         say(session, json.dumps(dict(os.environ)))
     elif word == "terminal":

@@ -18,6 +18,9 @@ pub(crate) const CANCELLED: &str =
     "The user stopped this call. It may have had part of its effect.";
 pub(crate) const NOT_RUN: &str =
     "This call was not run: the reply was cut off before it was whole.";
+pub(crate) const TOO_MANY: &str = "This call was not run, nor was any behind it: of one reply, at most 128 calls are \
+                                   run. What was behind it is not kept. Call again what is still needed.";
+const _: () = assert!(contexture_model::MAX_CALLS == 128);
 
 /// The longest line of arguments that is shown.
 const ARGUMENTS: usize = 200;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture::entry::{Live, RequestRecord};
 use contexture::{Message, Payload, ToolCall, Turn};
-use contexture_model::{Delta, ModelError, Reply};
+use contexture_model::{Delta, MAX_CALLS, ModelError, Reply};
 use contexture_store::{Execution, Said as SaidLine, ToolOutcome};
 use contexture_tools::secrets::mask::hide_text;
 use contexture_tools::{Effect, MaskedStream, Outcome, RunContext, builtin};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::chat::{Prepared, Spoken};
 use crate::offer::Offers;
 use crate::said::Said;
-use crate::tools::{Batch, NOT_RUN, result};
+use crate::tools::{Batch, NOT_RUN, TOO_MANY, result};
 use crate::{
     Agent, AgentError, AgentResult, Cancel, Chat, Ended, Event, Next, Run, Spent, ToolRun, clock,
     ids,
@@ -232,13 +232,15 @@ impl<'a> Work<'a> {
         match answer {
             Answer::Reply(reply) => {
                 let mut reply = *reply;
+                // One more than is run stays, to say so to the model.
+                reply.message.tool_calls.truncate(MAX_CALLS + 1);
                 ids::tell_apart(&mut reply.message, &self.result.run_id, run.steps());
                 let record = RequestRecord {
                     usage: reply.usage.as_ref().map(|usage| usage.0.clone()),
                     ..record.clone()
                 };
                 // Its tools get what the model meant; what is kept and told has no secret in it.
-                let calls = reply.message.tool_calls.clone();
+                let mut calls = reply.message.tool_calls.clone();
                 self.agent
                     .tools
                     .secrets()
@@ -250,6 +252,16 @@ impl<'a> Work<'a> {
                     meta: None,
                 });
                 blocking(|| chat.replied(&self.result.run_id, record, at, spoken.as_ref()))?;
+                let beyond = calls.split_off(calls.len().min(MAX_CALLS));
+                if let Some(first) = beyond.first() {
+                    (self.on)(Event::Notice {
+                        text: format!(
+                            "a reply made more than {MAX_CALLS} calls: the rest is not run"
+                        ),
+                    });
+                    let not_run = vec![result(&first.id, &Outcome::failed(TOO_MANY))];
+                    blocking(|| chat.answered(&self.result.run_id, Vec::new(), not_run))?;
+                }
                 run.replied(&reply.stop, &calls, |call| {
                     let tool = self.offers.now.find(&call.name);
                     tool.is_none_or(|tool| tool.spec().effect != Effect::Reads)

@@ -4,13 +4,20 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use contexture::ContextError;
 use contexture::json::{MAX_BYTES, too_long};
 
 use crate::args::Source;
 use crate::error::CliError;
 
-/// All of the input, or the line of it that was asked for. No line may be longer than the core
-/// reads, so that a hostile one costs bounded memory.
+/// The most bytes of an input that is read as a whole, or of a line that is picked out of it. A request, its result
+/// and their text hold it several times over.
+const MAX_INPUT_BYTES: usize = 48 << 20;
+
+/// The most bytes of a text on standard input.
+const MAX_TEXT_BYTES: usize = 16 << 20;
+
+/// All of the input, or the line of it that was asked for, if that is no longer than the core reads.
 pub fn read(source: &Source) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     let mut reader = open(&source.file)?;
@@ -20,10 +27,14 @@ pub fn read(source: &Source) -> Result<Vec<u8>, CliError> {
         let before = bytes.len();
         let more =
             read_line(reader.as_mut(), &mut bytes).map_err(|error| failed(&source.file, error))?;
-        if bytes.len() - before > MAX_BYTES {
+        if bytes.len() > MAX_INPUT_BYTES {
             return Err(CliError::Context {
                 place: place(&source.file),
-                error: too_long(line),
+                error: ContextError::invalid(
+                    format!("line {line}"),
+                    format!("the input is longer than {} MiB", MAX_INPUT_BYTES >> 20),
+                    "give it in parts",
+                ),
             });
         }
         if source.line == Some(line) {
@@ -81,11 +92,24 @@ pub fn lines(file: &Path, mut take: impl FnMut(Result<Line, CliError>) -> bool) 
     }
 }
 
+/// The text on standard input, which a person or a script says to a model.
+pub fn standard_text() -> Result<String, CliError> {
+    let file = Path::new("-");
+    let bytes = at_most(io::stdin().lock(), MAX_TEXT_BYTES).map_err(|error| failed(file, error))?;
+    String::from_utf8(bytes).map_err(|_| failed(file, io::Error::other("is not UTF-8")))
+}
+
 /// All of a file that must be small.
 pub fn small_file(path: &Path, most: usize) -> Result<Vec<u8>, CliError> {
+    let read = File::open(path).and_then(|file| at_most(file, most));
+    read.map_err(|error| failed(path, error))
+}
+
+fn at_most(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes))
+    let read = from
+        .take(most as u64 + 1)
+        .read_to_end(&mut bytes)
         .and_then(|_| match bytes.len() > most {
             true => Err(io::Error::other(format!(
                 "is longer than {} KiB",
@@ -93,8 +117,7 @@ pub fn small_file(path: &Path, most: usize) -> Result<Vec<u8>, CliError> {
             ))),
             false => Ok(()),
         });
-    read.map_err(|error| failed(path, error))?;
-    Ok(bytes)
+    read.map(|()| bytes)
 }
 
 /// The file's name for messages; none for standard input.

@@ -13,6 +13,7 @@ use crate::agent;
 use crate::args::{self, AgentOptions, CompactorName, Format, Limits};
 use crate::config::{self, Config};
 use crate::error::CliError;
+use crate::input;
 use crate::models;
 
 /// What a flag says beats what the input says, which beats what the project says.
@@ -122,6 +123,9 @@ pub fn for_agent(
 /// The longest answer of an agent, unless the configuration says otherwise.
 const REPLY: usize = 8_192;
 
+/// The most bytes of a tokenizer's file. The largest in use have 35 MB.
+const MAX_TOKENIZER_BYTES: usize = 64 << 20;
+
 /// The tokenizer for a model, or the one that a file holds.
 pub fn tokenizer(
     options: &args::Model,
@@ -130,10 +134,7 @@ pub fn tokenizer(
     let Some(path) = &options.tokenizer else {
         return Ok(models::tokenizer(model).unwrap_or_else(|| for_model(model)));
     };
-    let bytes = std::fs::read(path).map_err(|error| CliError::Io {
-        place: path.display().to_string(),
-        error,
-    })?;
+    let bytes = input::small_file(path, MAX_TOKENIZER_BYTES)?;
     Ok(Arc::new(FileTokenizer::from_json(
         path.display().to_string(),
         &bytes,

@@ -14,6 +14,8 @@ use crate::Event;
 /// How many events are remembered for whoever comes back after a short absence, and how far somebody may
 /// fall behind.
 const REMEMBERED: usize = 1_024;
+/// The most memory that what is remembered takes.
+const MAX_REMEMBERED_BYTES: usize = 16 << 20;
 
 /// An event, with its place in the order.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,6 +41,8 @@ pub struct Bus {
 struct State {
     last: u64,
     recent: VecDeque<Arc<Happened>>,
+    /// The memory that these take.
+    held: usize,
 }
 
 /// What somebody hears.
@@ -81,31 +85,42 @@ impl Bus {
             at: clock::now(),
             event,
         });
-        if state.recent.len() == REMEMBERED {
-            state.recent.pop_front();
-        }
+        state.held += happened.event.held();
         state.recent.push_back(Arc::clone(&happened));
+        while state.recent.len() > REMEMBERED || state.held > MAX_REMEMBERED_BYTES {
+            let Some(oldest) = state.recent.pop_front() else {
+                break;
+            };
+            state.held -= oldest.event.held();
+        }
         // Under the lock, so that everyone hears the same order. Nobody listening is no error.
         let _ = self.everyone.send(happened);
+    }
+
+    /// Forgets what an agent said word by word: it is in its session's log.
+    pub fn forget_updates(&self, agent: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        state.recent.retain(|happened| {
+            let goes =
+                matches!(&happened.event, Event::AgentUpdate { agent: of, .. } if of == agent);
+            state.held -= if goes { happened.event.held() } else { 0 };
+            !goes
+        });
+        state.recent.shrink_to_fit();
     }
 
     /// Listens from now on; with `after`, also to what happened behind that one and is remembered.
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let after = after.unwrap_or(state.last).min(state.last);
-        let oldest = state
-            .recent
-            .front()
-            .map_or(state.last + 1, |first| first.id);
+        let recent = state.recent.iter();
+        let before: VecDeque<_> = recent.filter(|known| known.id > after).cloned().collect();
         Subscription {
-            before: state
-                .recent
-                .iter()
-                .filter(|happened| happened.id > after)
-                .cloned()
-                .collect(),
+            // All of what happened since, but for what is remembered.
+            missed: state.last - after - before.len() as u64,
+            before,
             live: self.everyone.subscribe(),
-            missed: oldest.saturating_sub(after + 1),
         }
     }
 }
@@ -171,8 +186,36 @@ mod tests {
         }
         assert_eq!(slow.next().await.unwrap().id, 11);
         assert_eq!(slow.missed(), 10);
+        drop(slow);
         // Nor is more remembered than that.
         let mut back = bus.subscribe(Some(3));
         assert_eq!((back.missed(), back.next().await.unwrap().id), (7, 11));
+    }
+
+    fn update(agent: &str, text: &str) -> Event {
+        Event::AgentUpdate {
+            agent: agent.to_owned(),
+            session_id: "s".to_owned(),
+            update: serde_json::json!({"text": text}),
+        }
+    }
+
+    /// Attack 50: what is remembered is bounded by what it holds.
+    #[tokio::test]
+    async fn long_updates_are_remembered_for_less_time_and_those_of_an_agent_forgotten() {
+        let bus = Bus::default();
+        let text = "x".repeat(1 << 20);
+        for _ in 0..100 {
+            bus.tell(update("a", &text));
+        }
+        let state_of = |bus: &Bus| bus.state.lock().unwrap().recent.len();
+        assert_eq!(state_of(&bus), (MAX_REMEMBERED_BYTES >> 20) - 1);
+        bus.tell(state("b"));
+        bus.forget_updates("c");
+        assert_eq!(state_of(&bus), MAX_REMEMBERED_BYTES >> 20);
+        bus.forget_updates("a");
+        assert_eq!(state_of(&bus), 1);
+        let mut back = bus.subscribe(Some(90));
+        assert_eq!((back.missed(), back.next().await.unwrap().id), (10, 101));
     }
 }

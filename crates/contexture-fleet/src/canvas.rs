@@ -62,7 +62,7 @@ impl Canvases {
         for info in log.list(Kind::Canvas)? {
             let foreign = !log.is_own(&info.stream)?;
             for record in log.read(&info.stream, From::Start)? {
-                if let Ok(canvas) = serde_json::from_str::<Canvas>(record?.text())
+                if let Ok(canvas) = record?.read::<Canvas>()
                     && canvas.agent_name == info.stream.key.as_str()
                 {
                     pages.insert(canvas.agent_name.clone(), Canvas { foreign, ..canvas });

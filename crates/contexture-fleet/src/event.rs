@@ -1,3 +1,4 @@
+use contexture::json::held;
 use contexture_tools::secrets::mask::{Mask, hide_in, hide_text};
 use serde::Serialize;
 use serde_json::Value;
@@ -250,6 +251,24 @@ impl Event {
             Self::WordRefused { .. } => "task:refused",
             Self::HookFailed { .. } => "hook:failed",
         }
+    }
+
+    /// The memory that it takes, where somebody else decides how much that is.
+    pub(crate) fn held(&self) -> usize {
+        /// What any event takes.
+        const EVENT: usize = 512;
+        let values = match self {
+            Self::AgentUpdate { update: value, .. }
+            | Self::PermissionAsked { options: value, .. }
+            | Self::ToolCalled {
+                arguments: value, ..
+            } => held(value),
+            Self::Answered {
+                usage: Some(usage), ..
+            } => held(usage),
+            _ => 0,
+        };
+        EVENT + values
     }
 
     /// Which agent it is about.

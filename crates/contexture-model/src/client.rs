@@ -4,7 +4,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
 
-use crate::read::{Reader, reader, whole};
+use crate::error::MAX_ERROR_BYTES;
+use crate::read::{MAX_REPLY_BYTES, Reader, reader, too_large, whole};
 use crate::sse::Events;
 use crate::{Api, Called, Delta, Endpoint, Model, ModelError, Reply};
 
@@ -45,8 +46,8 @@ pub struct Client {
     http: reqwest::Client,
 }
 
-/// The longest answer that is read.
-const MOST: usize = 64 << 20;
+/// The most bytes of a stream. What is kept of it is bounded apart (`read`): most of it is envelopes.
+const MAX_STREAM_BYTES: usize = 64 << 20;
 
 impl Client {
     /// A client for this model.
@@ -117,7 +118,7 @@ impl Client {
         let status = response.status();
         if status != StatusCode::OK {
             let retry_after = retry_after(response.headers());
-            let body = self.rest(response).await?;
+            let (body, _) = self.beginning(response, MAX_ERROR_BYTES).await?;
             return Err(ModelError::of_status(status.as_u16(), retry_after, &body));
         }
         let kind = response
@@ -125,7 +126,10 @@ impl Client {
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok());
         match kind.is_some_and(|kind| kind.starts_with("application/json")) {
-            true => whole(self.endpoint.api(), &self.rest(response).await?),
+            true => match self.beginning(response, MAX_REPLY_BYTES).await? {
+                (body, true) => whole(self.endpoint.api(), &body),
+                (_, false) => Err(too_large()),
+            },
             false => self.stream(response, on_delta).await,
         }
     }
@@ -150,10 +154,8 @@ impl Client {
                     outcome = reader.event(&event.kind, &event.data, on_delta);
                 }
             });
-            if pushed.is_err() || seen > MOST {
-                return Err(ModelError::Garbage {
-                    what: "it is too long".to_owned(),
-                });
+            if pushed.is_err() || seen > MAX_STREAM_BYTES {
+                return Err(too_large());
             }
             if let Some(reply) = outcome? {
                 return Ok(reply);
@@ -162,21 +164,24 @@ impl Client {
         }
     }
 
-    /// A body that is read as a whole.
-    async fn rest(&self, mut response: Response) -> Result<Vec<u8>, ModelError> {
+    /// The first `most` bytes of a body, and whether these are all.
+    async fn beginning(
+        &self,
+        mut response: Response,
+        most: usize,
+    ) -> Result<(Vec<u8>, bool), ModelError> {
         let mut body = Vec::new();
         while let Some(chunk) = within(self.patience.first, response.chunk())
             .await?
             .map_err(|_| ModelError::Cut)?
         {
-            body.extend_from_slice(&chunk);
-            if body.len() > MOST {
-                return Err(ModelError::Garbage {
-                    what: "it is too long".to_owned(),
-                });
+            let room = most - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if chunk.len() > room {
+                return Ok((body, false));
             }
         }
-        Ok(body)
+        Ok((body, true))
     }
 
     fn unsent(&self, error: &reqwest::Error) -> ModelError {

@@ -1,8 +1,16 @@
 use std::time::Duration;
 
+use contexture::json;
 use serde_json::Value;
 
 use crate::mask::mask;
+
+/// The most bytes that are read of the body of an error.
+pub(crate) const MAX_ERROR_BYTES: usize = 256 << 10;
+/// The most memory that it may take while it is read.
+const MAX_HELD_BYTES: usize = 16 << 20;
+/// The most bytes of its words that are looked at.
+const MAX_WORDS: usize = 4_000;
 
 /// Why a model did not answer. Whoever called decides by the kind, never by the words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,6 +75,12 @@ pub enum ModelError {
     /// The answer ended before it was whole.
     #[error("the answer was cut off")]
     Cut,
+    /// The answer is larger than what is read.
+    #[error("the answer is too large: {what}")]
+    TooLarge {
+        /// The limit that it is above.
+        what: String,
+    },
     /// The answer makes no sense.
     #[error("the answer makes no sense: {what}")]
     Garbage {
@@ -88,7 +102,8 @@ impl ModelError {
             Self::Overflow { .. }
             | Self::Auth { .. }
             | Self::Quota { .. }
-            | Self::Invalid { .. } => false,
+            | Self::Invalid { .. }
+            | Self::TooLarge { .. } => false,
         }
     }
 
@@ -112,6 +127,7 @@ impl ModelError {
             | Self::Invalid { what }
             | Self::Transient { what, .. }
             | Self::Unreachable { what, .. }
+            | Self::TooLarge { what }
             | Self::Garbage { what } => Some(what),
             Self::Stalled { .. } | Self::Cut => None,
         }
@@ -125,6 +141,7 @@ impl ModelError {
             Self::Auth { .. } => "check the key in the environment",
             Self::Quota { .. } => "check the account's plan and billing",
             Self::Invalid { .. } => "check the model's name and the parameters",
+            Self::TooLarge { .. } => "check what answers at the address",
             Self::Transient { .. } | Self::Cut | Self::Garbage { .. } => "try again later",
             Self::Unreachable { .. } => "check the address and that the server runs",
             Self::Stalled { .. } => "try again, or allow more time",
@@ -191,7 +208,7 @@ struct Said {
 
 impl Said {
     fn read(body: &[u8]) -> Self {
-        match serde_json::from_slice::<Value>(body) {
+        match json::read::<Value>(body, MAX_HELD_BYTES) {
             Ok(Value::Array(mut all)) if !all.is_empty() => Self::of(&all.swap_remove(0)),
             Ok(value) => Self::of(&value),
             Err(_) => {
@@ -226,9 +243,10 @@ impl Said {
             Value::String(text) => text.clone(),
             _ => text("message"),
         };
+        let message = &message[..message.floor_char_boundary(MAX_WORDS)];
         let (code, kind) = (text("code"), text("type"));
         Self {
-            message: cut(mask(&message)),
+            message: cut(mask(message)),
             code: if code.is_empty() { kind.clone() } else { code },
             kind,
             limit: inner.get("n_ctx").and_then(Value::as_u64),

@@ -32,7 +32,7 @@ pub use client::{Client, Patience};
 pub use endpoint::{Api, Endpoint, Provider};
 pub use error::ModelError;
 pub use mask::{Secret, mask, names_key};
-pub use reply::{Delta, Reply, Stop, Usage};
+pub use reply::{Delta, MAX_CALLS, Reply, Stop, Usage};
 
 /// Something that answers requests.
 pub trait Model: Send + Sync {

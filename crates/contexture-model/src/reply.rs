@@ -1,6 +1,10 @@
 use contexture::Message;
 use serde_json::{Map, Value};
 
+/// The most calls of a reply that are run. One more is kept, to say that it was not: whatever stands behind
+/// it is neither kept nor run.
+pub const MAX_CALLS: usize = 128;
+
 /// What a model said.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {

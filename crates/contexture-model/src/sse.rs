@@ -19,8 +19,8 @@ pub struct Events {
     begun: bool,
 }
 
-/// Nothing that a model says in one piece comes near it.
-const MOST: usize = 16 << 20;
+/// The most bytes of an event. Nothing that a model says in one piece comes near it.
+const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// An event was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Events {
                     self.line.push(byte);
                 }
             }
-            if self.line.len() + self.event.data.len() > MOST {
+            if self.line.len() + self.event.data.len() > MAX_EVENT_BYTES {
                 return Err(TooLong);
             }
         }

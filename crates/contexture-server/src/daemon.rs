@@ -182,7 +182,7 @@ impl Daemon {
         let mut text = String::new();
         let read = file.take(MOST_BYTES).read_to_string(&mut text);
         read.map_err(at)?;
-        match serde_json::from_str(&text) {
+        match contexture::json::from_text(&text) {
             Ok(daemon) => Ok(Some(daemon)),
             Err(error) => Err(DaemonError::Unreadable {
                 file: path,

@@ -23,6 +23,8 @@ use crate::stream;
 
 /// The longest body.
 const MOST_BYTES: usize = 1 << 20;
+/// The most memory that it may take once it is parsed.
+const MAX_HELD_BYTES: usize = 16 << 20;
 /// The most requests of a batch.
 const MOST_REQUESTS: usize = 64;
 /// The bytes are no JSON.
@@ -48,7 +50,7 @@ pub(crate) async fn rpc(
     }
     let place = door.calls.enter(&visitor.caller).ok_or(Refusal::Busy)?;
     let body = body::read(body, MOST_BYTES).await?;
-    let asked = match contexture::json::parse(&body, 1) {
+    let asked = match contexture::json::parse_within(&body, 1, MAX_HELD_BYTES) {
         Ok(asked) => asked,
         Err(error) => return Ok(answer(&problem(PARSE_ERROR, &error.to_string()))),
     };

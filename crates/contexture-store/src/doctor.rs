@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use contexture::EntryId;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::disk::{Create, DiskFile};
@@ -375,27 +376,43 @@ impl Examined {
     }
 }
 
+/// The most records that are found inside one line: an accident leaves a few.
+const MAX_SALVAGED: usize = 1_000;
+/// How often a line may be read over, in search of them.
+const MAX_READS: usize = 8;
+
 /// The whole records inside a damaged line, such as two that ran together.
 fn salvage(line: &[u8]) -> Vec<Record> {
     const BEGINS: &[u8] = b"{\"id\":";
     let mut found = Vec::new();
     let mut rest = line;
+    // What begins and does not end is read as far as it makes sense, which may be to the end, for each beginning.
+    let mut left = line.len().saturating_mul(MAX_READS);
     while let Some(at) = memchr::memmem::find(rest, BEGINS) {
         rest = &rest[at..];
-        let mut values =
-            serde_json::Deserializer::from_slice(rest).into_iter::<serde::de::IgnoredAny>();
-        let whole = values.next().is_some_and(|value| value.is_ok());
-        let length = if whole {
-            values.byte_offset()
-        } else {
-            BEGINS.len()
-        };
+        let (read, whole) = value_at(rest);
+        left = left.saturating_sub(read);
+        if left == 0 || found.len() == MAX_SALVAGED {
+            break;
+        }
+        let length = if whole { read } else { BEGINS.len() };
         if whole && let Ok(record) = record(&rest[..length]) {
             found.push(record);
         }
         rest = &rest[length..];
     }
     found
+}
+
+/// How much was read of the value that begins here, and whether it is whole.
+fn value_at(bytes: &[u8]) -> (usize, bool) {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => (values.byte_offset(), true),
+        // A line is one line, so the column of an error says how far it came.
+        Some(Err(error)) => (error.column().clamp(1, bytes.len()), false),
+        None => (bytes.len(), false),
+    }
 }
 
 /// A copy beside the file, under a name that is free.

@@ -173,7 +173,7 @@ impl Memories {
         let records = self.log.read(stream, From::Start)?;
         let read = records.map(|record| {
             let record = record?;
-            let run = serde_json::from_str::<Execution>(record.text()).ok();
+            let run = record.read::<Execution>().ok();
             let run = run.filter(|run| run.v == FORM && run.chat_key == stream.key.as_str());
             Ok((record, run))
         });

@@ -1,5 +1,6 @@
-use contexture::json::MAX_BYTES;
+use contexture::json::{self, MAX_BYTES, ReadError};
 use contexture::{Entry, EntryId};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::StoreError;
@@ -16,7 +17,7 @@ pub struct Record {
 impl Record {
     /// A record from JSON text. Line breaks between tokens are taken out: a record is one line.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
-        let value = contexture::json::parse(text.as_bytes(), 1)?;
+        let value = json::parse(text.as_bytes(), 1)?;
         let text = text.trim();
         if text.contains(['\n', '\r']) {
             return Self::new(&value);
@@ -52,7 +53,12 @@ impl Record {
 
     /// Its JSON as a value.
     pub fn value(&self) -> Result<Value, StoreError> {
-        Ok(contexture::json::parse(self.text.as_bytes(), 1)?)
+        Ok(json::parse(self.text.as_bytes(), 1)?)
+    }
+
+    /// What it says, as a type that reads it.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ReadError> {
+        json::from_text(&self.text)
     }
 
     /// The entry that it is.
@@ -63,8 +69,7 @@ impl Record {
     /// Whether both say the same. The bytes may differ in blanks and in how numbers are written.
     pub(crate) fn says(&self, other: &str) -> bool {
         self.text == other
-            || contexture::json::parse(other.as_bytes(), 1)
-                .is_ok_and(|b| self.value().is_ok_and(|a| a == b))
+            || json::parse(other.as_bytes(), 1).is_ok_and(|b| self.value().is_ok_and(|a| a == b))
     }
 }
 

@@ -88,7 +88,7 @@ impl Transcripts {
         let mut skipped = 0;
         for record in self.log.read(&stream, From::Start)? {
             let record = record?;
-            match serde_json::from_str::<Said>(record.text()) {
+            match record.read::<Said>() {
                 Ok(said) if said.v != FORM || said.chat_key != key.as_str() => skipped += 1,
                 Ok(said) if wanted(&said) => {
                     window.push_back(said);

@@ -11,10 +11,11 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use contexture::json::Footprint;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -143,6 +144,8 @@ pub struct Process {
     pid: Option<Pid>,
     supervised: bool,
     said: Arc<Mutex<Vec<u8>>>,
+    /// Why its output is not read any more.
+    fault: Arc<OnceLock<String>>,
     drain: Option<tokio::task::JoinHandle<()>>,
 }
 
@@ -162,7 +165,9 @@ impl Process {
             return Err(io::Error::other("its pipes are missing"));
         };
         process.drain = Some(tokio::spawn(drain(stderr, Arc::clone(&process.said))));
-        Ok((process, Lines::new(stdout, LONGEST_LINE), stdin))
+        let mut lines = Lines::new(stdout, LONGEST_LINE);
+        lines.fault = Arc::clone(&process.fault);
+        Ok((process, lines, stdin))
     }
 
     /// Starts a program that is given nothing to read, and gives all that it prints in one stream, in the
@@ -187,7 +192,13 @@ impl Process {
             supervised: program.supervisor.is_some(),
             drain: None,
             said: Arc::default(),
+            fault: Arc::default(),
         })
+    }
+
+    /// Why its output is not read any more, once that is so.
+    pub fn fault(&self) -> Arc<OnceLock<String>> {
+        Arc::clone(&self.fault)
     }
 
     /// Waits until it has ended by itself. Nothing that it started is ended by this.
@@ -216,6 +227,9 @@ impl Process {
 
     /// How it ended and what it said last, for an error message. Ends it.
     pub async fn post_mortem(self) -> String {
+        if let Some(fault) = self.fault.get().cloned() {
+            return self.post_mortem_of(&fault).await;
+        }
         match self.examine().await {
             (None, words) => with_words("it closed its output", &words),
             (Some(ended), words) => with_words(&ended, &words),
@@ -333,12 +347,15 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
     }
 }
 
-/// Output in lines. One that is too long is an error, so that whoever waits for it need not wait for
-/// nothing.
+/// Output in lines. One that is too long, or would take too much memory as JSON, is an error, so that whoever
+/// waits for it need not wait for nothing.
 pub struct Lines<R> {
     inner: R,
     since: usize,
     longest: usize,
+    footprint: Footprint,
+    max_held: usize,
+    fault: Arc<OnceLock<String>>,
 }
 
 impl<R> Lines<R> {
@@ -348,6 +365,9 @@ impl<R> Lines<R> {
             inner,
             since: 0,
             longest,
+            footprint: Footprint::default(),
+            max_held: usize::MAX,
+            fault: Arc::default(),
         }
     }
 
@@ -355,6 +375,36 @@ impl<R> Lines<R> {
     #[must_use]
     pub fn longest(self, longest: usize) -> Self {
         Self { longest, ..self }
+    }
+
+    /// Lines of JSON, each of which may take at most so much memory once it is parsed.
+    #[must_use]
+    pub fn holding(self, max_held: usize) -> Self {
+        Self { max_held, ..self }
+    }
+
+    /// Measures what was read. An error says what is wrong with it.
+    fn measure(&mut self, fresh: &[u8]) -> Result<(), String> {
+        for part in fresh.split_inclusive(|byte| *byte == b'\n') {
+            let line = part.strip_suffix(b"\n").unwrap_or(part);
+            self.since += line.len();
+            if self.since > self.longest {
+                return Err(format!("a line is longer than {} MiB", self.longest >> 20));
+            }
+            if self.max_held < usize::MAX {
+                self.footprint.add(line);
+            }
+            if self.footprint.bytes() > self.max_held {
+                return Err(format!(
+                    "a message would take more than {} MiB of memory",
+                    self.max_held >> 20
+                ));
+            }
+            if line.len() < part.len() {
+                (self.since, self.footprint) = (0, Footprint::default());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -366,14 +416,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, into))?;
-        let fresh = &into.filled()[before..];
-        self.since = match fresh.iter().rposition(|byte| *byte == b'\n') {
-            Some(at) => fresh.len() - at - 1,
-            None => self.since + fresh.len(),
-        };
-        Poll::Ready(match self.since > self.longest {
-            true => Err(io::Error::other("a line is too long")),
-            false => Ok(()),
-        })
+        let measured = self.measure(&into.filled()[before..]);
+        Poll::Ready(measured.map_err(|fault| {
+            let _ = self.fault.set(fault.clone());
+            io::Error::other(fault)
+        }))
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use contexture::ToolCall;
 use contexture::prompt::{ToolPolicy, Verdict};
 use contexture::text::nearest;
+use contexture::{ToolCall, json};
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 
@@ -261,7 +261,7 @@ fn arguments(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    serde_json::from_str(text)
+    json::from_text(text)
         .map_err(|error| format!("The arguments are no JSON object: {error}. Send one object."))
 }
 

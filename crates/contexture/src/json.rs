@@ -1,23 +1,72 @@
-//! Strict JSON: the one door through which bytes become values.
+//! Bounded JSON: the one door through which bytes from outside become values.
 //!
-//! `serde_json` takes the last of two equal keys in silence. In a transcript that is how two
-//! readers come to see two different conversations, so here it is an error with its line and
-//! column, like every other defect. Depth is bounded by `serde_json` itself.
+//! What a text takes in memory is bounded before it is parsed ([`Footprint`]), for whatever comes from
+//! files, models, servers and agents. Depth is bounded by `serde_json` itself.
+//!
+//! Documents and logs are read strictly ([`parse`]): `serde_json` takes the last of two equal keys in
+//! silence, and in a transcript that is how two readers come to see two different conversations. Here it is
+//! an error with its line and column, like every other defect.
+
+mod footprint;
 
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Value};
 
 use crate::ContextError;
+pub use footprint::{Footprint, fits, held};
 
 /// The longest line or document that is read. Nothing a model can be told comes near it.
 pub const MAX_BYTES: usize = 64 << 20;
+/// The most memory that one line or document may take once it is parsed, and the lines of an input together.
+pub const MAX_HELD_BYTES: usize = 96 << 20;
+
+/// Why JSON from outside was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It would take too much memory.
+    #[error("too large: it would take more than {} MiB of memory", max_held >> 20)]
+    TooLarge {
+        /// The most that it may take.
+        max_held: usize,
+    },
+    /// It is not the JSON that is expected.
+    #[error(transparent)]
+    Malformed(#[from] serde_json::Error),
+}
+
+/// Reads JSON that came from outside, unless it would take more than `max_held` bytes of memory.
+pub fn read<T: DeserializeOwned>(bytes: &[u8], max_held: usize) -> Result<T, ReadError> {
+    if !fits(bytes, max_held) {
+        return Err(ReadError::TooLarge { max_held });
+    }
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+/// Reads JSON that stands in a text of somebody else's, within [`MAX_HELD_BYTES`].
+pub fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+    read(text.as_bytes(), MAX_HELD_BYTES)
+}
 
 /// Parses one JSON document. `first_line` is the line at which `bytes` begin in their file.
 pub fn parse(bytes: &[u8], first_line: usize) -> Result<Value, ContextError> {
+    parse_within(bytes, first_line, MAX_HELD_BYTES)
+}
+
+/// The same, for a document that may take at most `max_held` bytes of memory.
+pub fn parse_within(
+    bytes: &[u8],
+    first_line: usize,
+    max_held: usize,
+) -> Result<Value, ContextError> {
     if bytes.len() > MAX_BYTES {
         return Err(too_long(first_line));
+    }
+    if !fits(bytes, max_held) {
+        return Err(too_large(first_line, max_held));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     Strict
@@ -32,6 +81,15 @@ pub fn too_long(line: usize) -> ContextError {
         format!("line {line}"),
         format!("longer than {} MiB", MAX_BYTES >> 20),
         "split the document, or keep such data in a file and refer to it by path",
+    )
+}
+
+/// The error for a document that would take more memory than it may.
+pub(crate) fn too_large(line: usize, max_held: usize) -> ContextError {
+    ContextError::invalid(
+        format!("line {line}"),
+        ReadError::TooLarge { max_held }.to_string(),
+        "split the document, or give as text what is many small values",
     )
 }
 

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use contexture::{Message, Session};
 
-use super::{at, print, print_json, read, to_value};
+use super::{at, print, print_json, read};
 use crate::args::{Build, Format};
 use crate::error::CliError;
 use crate::settings::settings;
@@ -19,7 +19,7 @@ pub fn build(options: &Build, json: bool, dir: Option<&Path>) -> Result<(), CliE
         Session::open(settings, input.session_entries).map_err(at(&options.source))?;
     let built = session.build(input.turn).map_err(at(&options.source))?;
     match format {
-        Format::Json => print_json(&to_value(built.to_result())?),
+        Format::Json => print_json(&built.to_result()),
         // Exactly the bytes that the digest is of: no newline behind them.
         Format::Openai | Format::Anthropic | Format::Responses => print(built.body()),
         Format::View => {

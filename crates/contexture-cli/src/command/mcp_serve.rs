@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use contexture::inject::{RESERVED, ToolDefinition};
 use contexture_server::{Client, ClientError, Fault};
+use contexture_tools::process::{LONGEST_LINE, Lines};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
     Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -21,6 +22,8 @@ use crate::args::At;
 use crate::error::CliError;
 use crate::session;
 
+/// The most memory that one message may take once it is parsed.
+const MAX_MESSAGE_HELD_BYTES: usize = 24 << 20;
 /// How often it is looked whether the tools are others.
 const POLL: Duration = Duration::from_secs(2);
 /// How long a list of tools may take.
@@ -40,7 +43,9 @@ pub fn serve(at: &At, dir: Option<&Path>) -> Result<(), CliError> {
             Ok(_) => {}
         }
         let watching = tokio::spawn(server.clone().watch());
-        let serving = server.serve(rmcp::transport::stdio());
+        let (stdin, stdout) = rmcp::transport::stdio();
+        let stdin = Lines::new(stdin, LONGEST_LINE).holding(MAX_MESSAGE_HELD_BYTES);
+        let serving = server.serve((stdin, stdout));
         let served = async {
             // One who hangs up before a word was said has no complaint.
             if let Ok(service) = serving.await {

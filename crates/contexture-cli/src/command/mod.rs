@@ -31,7 +31,7 @@ mod trust;
 mod update;
 mod worker;
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 
 use clap::CommandFactory;
 use contexture::ContextError;
@@ -106,8 +106,11 @@ fn print(bytes: &[u8]) -> Result<(), CliError> {
 }
 
 /// One JSON document.
-fn print_json(value: &Value) -> Result<(), CliError> {
-    print(format!("{value}\n").as_bytes())
+fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<(), CliError> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
 }
 
 /// What serialises without fail, as a value.

@@ -9,6 +9,7 @@ use contexture_agent::{AgentResult, Ended, Event};
 use crate::agent::{self, Interrupt, Ready};
 use crate::args::Run;
 use crate::error::CliError;
+use crate::input;
 use crate::view::{Screen, Steps, safe};
 
 /// `ctx run`.
@@ -72,10 +73,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 /// What to do: the argument, or standard input.
 pub(super) fn task(given: &str) -> Result<String, CliError> {
     let task = match given {
-        "-" => std::io::read_to_string(std::io::stdin()).map_err(|error| CliError::Io {
-            place: "standard input".to_owned(),
-            error,
-        })?,
+        "-" => input::standard_text()?,
         text => text.to_owned(),
     };
     match task.trim().is_empty() {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use contexture::json;
 use contexture_agent::Event;
 use serde_json::Value;
 
@@ -152,7 +153,7 @@ fn fitted(text: &str, paint: Paint) -> String {
 
 /// Arguments as people read them: the values, and the names where there are several.
 fn spoken(arguments: &str) -> String {
-    let text = match serde_json::from_str(arguments) {
+    let text = match json::from_text(arguments) {
         Ok(Value::Object(map)) => {
             let alone = map.len() == 1;
             let each = map.iter().map(|(name, value)| {

@@ -15,6 +15,7 @@ mod masked;
 pub mod record;
 mod serve;
 mod sessions;
+pub(crate) mod shorten;
 mod terminals;
 mod wire;
 

@@ -16,8 +16,11 @@ const LONGEST_RESULT: usize = 32 << 10;
 const LONGEST_ARGUMENTS: usize = 32 << 10;
 /// The most bytes of a text that is still being said. Then it is a message, and the next begins.
 const LONGEST_TEXT: usize = 1 << 20;
-/// The most steps that wait for a call to end.
+/// What a part takes beside its text.
+const PART: usize = 256;
+/// The most steps that wait for a call to end, and the most memory that they take.
 const MOST_STEPS: usize = 64;
+const MAX_WAITING_BYTES: usize = 16 << 20;
 /// The most calls of a step.
 const MOST_CALLS: usize = 128;
 /// How many ended calls are remembered, for what is told of them later.
@@ -188,12 +191,21 @@ impl Transcript {
                 true => self.steps.len() > 1,
                 false => ended,
             };
-            if !whole && self.steps.len() <= MOST_STEPS {
+            if !whole && self.has_room() {
                 return;
             }
             if let Some(step) = self.steps.pop_front() {
                 self.write(step, "it went on without it", out);
             }
+        }
+    }
+
+    /// Whether the first step may wait for the end of its calls.
+    fn has_room(&self) -> bool {
+        let held = || self.steps.iter().map(Step::held).sum::<usize>();
+        match self.steps.len() {
+            0 | 1 => true,
+            many => many <= MOST_STEPS && held() <= MAX_WAITING_BYTES,
         }
     }
 
@@ -225,7 +237,7 @@ impl Transcript {
 impl Step {
     /// Adds a part, to the last one where both are of a kind.
     fn say(&mut self, part: Part) {
-        self.bytes += length(&part);
+        self.bytes += length(&part) + PART;
         match (self.parts.last_mut(), part) {
             (Some(Part::Text { text, .. }), Part::Text { text: more, .. }) => text.push_str(&more),
             (Some(Part::Thinking { thinking, .. }), Part::Thinking { thinking: more, .. }) => {
@@ -233,6 +245,11 @@ impl Step {
             }
             (_, part) => self.parts.push(part),
         }
+    }
+
+    /// The memory that it takes, about.
+    fn held(&self) -> usize {
+        self.bytes + self.calls.iter().map(Call::held).sum::<usize>()
     }
 
     /// What was said, as a message of whoever said it; none if nothing was.
@@ -284,6 +301,12 @@ impl Call {
             Some("failed") => self.failed = Some(true),
             _ => {}
         }
+    }
+
+    fn held(&self) -> usize {
+        let texts = [&self.input, &self.content, &self.output, &self.title];
+        let texts = texts.into_iter().flatten().chain(&self.paths);
+        PART + texts.map(String::len).sum::<usize>()
     }
 
     fn tool_call(&self) -> ToolCall {

@@ -6,19 +6,24 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use contexture::json::held;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::masked::Masked;
 use super::sessions::{Session, Sessions};
+use super::shorten::shortened;
 use super::terminals::Terminals;
 use super::wire::{Incoming, Reader, Refusal, Wire};
 use super::{Policy, bounded, files};
 
 /// The most requests of an agent's that are answered at the same time.
 const MOST_AT_ONCE: usize = 64;
+/// The most memory, in KiB, that requests take which are not answered yet. Beyond, nothing is read.
+const MAX_ASKED_KIB: u32 = 32 << 10;
 /// The most choices of a question.
 const MOST_CHOICES: usize = 32;
 /// The longest text that a request is known by.
@@ -122,6 +127,7 @@ pub(super) async fn serve(shared: Arc<Shared>, reader: Reader) -> Option<String>
 async fn listen(shared: &Arc<Shared>, mut reader: Reader) -> Option<String> {
     // Dropped with this: nothing is answered when nothing is read.
     let mut answering = JoinSet::new();
+    let room = Arc::new(Semaphore::new(MAX_ASKED_KIB as usize));
     loop {
         let message = match reader.next().await {
             Ok(Some(message)) => message,
@@ -164,8 +170,17 @@ async fn listen(shared: &Arc<Shared>, mut reader: Reader) -> Option<String> {
             Incoming::Request { id, method, params } => match shared.admit(&id, answering.len()) {
                 Ok(key) => {
                     let shared = Arc::clone(shared);
+                    let params = match method.as_str() {
+                        "session/request_permission" => question(params),
+                        _ => params,
+                    };
+                    let kib = u32::try_from(held(&params) >> 10).unwrap_or(MAX_ASKED_KIB);
+                    let place = Arc::clone(&room)
+                        .acquire_many_owned(kib.min(MAX_ASKED_KIB))
+                        .await;
                     answering.spawn(async move {
                         let reply = shared.reply(&method, params).await;
+                        drop(place);
                         shared.asked().remove(&key);
                         shared.wire.send(&response(&id, reply)).await;
                     });
@@ -287,6 +302,25 @@ impl Shared {
             None => cancelled,
         }
     }
+}
+
+/// What is kept of a question while nobody has answered it.
+fn question(mut params: Value) -> Value {
+    let options = match taken(&mut params, "options") {
+        Value::Array(mut all) => {
+            all.truncate(2 * MOST_CHOICES);
+            all.into_iter().map(shortened).collect()
+        }
+        _ => Value::Null,
+    };
+    let session = params["sessionId"]
+        .as_str()
+        .filter(|id| id.len() <= LONGEST_ID);
+    json!({
+        "sessionId": session,
+        "toolCall": shortened(taken(&mut params, "toolCall")),
+        "options": options,
+    })
 }
 
 fn choices(options: &Value) -> Vec<Choice> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use contexture::json::{self, ReadError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -14,8 +15,8 @@ use contexture_tools::process::Lines;
 
 /// The longest line that is read.
 const LONGEST_LINE: usize = 8 << 20;
-/// The most parts of one message: each takes many times the memory of what it is written with.
-const MOST_PARTS: usize = 1 << 18;
+/// The most memory that one may take once it is parsed.
+const MAX_HELD_BYTES: usize = 32 << 20;
 /// The most lines in a row that are no messages. Some agents print a few words before they begin.
 const MOST_NOISE: usize = 200;
 /// The most lines that wait to be written.
@@ -196,7 +197,7 @@ pub(super) struct Reader {
 impl Reader {
     pub fn new(output: Lines<ChildStdout>) -> Self {
         Self {
-            lines: BufReader::new(output.longest(LONGEST_LINE)),
+            lines: BufReader::new(output.longest(LONGEST_LINE).holding(MAX_HELD_BYTES)),
             line: Vec::new(),
             noise: 0,
         }
@@ -216,16 +217,13 @@ impl Reader {
             if line.is_empty() {
                 continue;
             }
-            if crowded(line) {
-                return Err("it sent a message of too many parts".to_owned());
-            }
-            match serde_json::from_slice(line) {
+            match json::read(line, MAX_HELD_BYTES) {
                 Ok(Value::Object(message)) => {
                     self.noise = 0;
                     return Ok(Some(read_message(Value::Object(message))));
                 }
                 // What was meant for us and cannot be read may be an answer that somebody waits for.
-                Err(error) if line.starts_with(b"{\"jsonrpc\"") => {
+                Err(ReadError::Malformed(error)) if line.starts_with(b"{\"jsonrpc\"") => {
                     return Err(format!("it sent a message that cannot be read: {error}"));
                 }
                 _ => self.noise += 1,
@@ -236,21 +234,6 @@ impl Reader {
             }
         }
     }
-}
-
-/// Whether a text has more values than are read. Looked at before it is read.
-fn crowded(line: &[u8]) -> bool {
-    let (mut parts, mut inside, mut escaped) = (0, false, false);
-    for byte in line {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = inside,
-            b'"' => inside = !inside,
-            b',' | b'[' | b'{' if !inside => parts += 1,
-            _ => {}
-        }
-    }
-    parts > MOST_PARTS
 }
 
 fn read_message(mut message: Value) -> Incoming {
@@ -291,19 +274,5 @@ fn read_answer(mut message: Value) -> Result<Value, Refusal> {
                 message: super::bounded(&message, 600),
             })
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_counted_outside_of_texts() {
-        let many = ",".repeat(MOST_PARTS + 1);
-        assert!(crowded(format!("[{many}]").as_bytes()));
-        assert!(!crowded(format!("[\"{many}\"]").as_bytes()));
-        assert!(!crowded(format!("[\"\\\"{many}\"]").as_bytes()));
-        assert!(crowded(format!("[\"\\\\\"{many}]").as_bytes()));
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::Permissions;
 use crate::acp::record::Transcript;
+use crate::acp::shorten::in_pieces;
 use crate::acp::{Answer, Ask, Choice, Host};
 use crate::fleet::Fleet;
 use crate::tokens::{hex, random};
@@ -228,12 +229,14 @@ impl Desk {
             tracing::error!(agent = self.agent, %error, "what an agent said could not be logged");
         }
         drop(notes);
-        fleet.tell(Event::AgentUpdate {
-            agent: self.agent.clone(),
-            session_id,
-            update: update.clone(),
-        });
-        self.pass_on(update).await;
+        for update in in_pieces(update) {
+            fleet.tell(Event::AgentUpdate {
+                agent: self.agent.clone(),
+                session_id: session_id.clone(),
+                update: update.clone(),
+            });
+            self.pass_on(update).await;
+        }
     }
 
     async fn ask(&self, ask: Ask) -> Answer {

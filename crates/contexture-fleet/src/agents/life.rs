@@ -97,6 +97,7 @@ impl Fleet {
             running.connection.stop().await;
             let _ = running.desk.finish("it ended").await;
         }
+        self.bus.forget_updates(agent.name());
         self.close_sessions(agent.name());
         let (key, spec, data) = (agent.key.clone(), agent.record().spec, self.data.clone());
         let cleared = blocking(move || Ok(workspace::clear(&data, &key, &spec))).await?;
@@ -359,6 +360,7 @@ fn watch(fleet: Weak<Fleet>, agent: Arc<Agent>, running: Arc<Running>) -> BoxFut
         running.desk.dismiss();
         running.connection.stop().await;
         let _ = running.desk.finish("it ended").await;
+        fleet.bus.forget_updates(agent.name());
         let steady = running.since.elapsed() > STEADY;
         let crashed = fleet.note(&agent, move |record| {
             record.state = State::Crashed;
@@ -420,5 +422,6 @@ fn note_beginning(
         ("receipt".to_owned(), json!(prepared.receipt)),
     ]);
     log.say(&now, Payload::Custom(receipt))?;
+    log.release();
     Ok(log)
 }

@@ -51,7 +51,7 @@ impl Agents {
             let mut last = None;
             for line in log.read(&info.stream, From::Start)? {
                 // A record that we cannot read is older or newer than we are, and another may follow.
-                last = serde_json::from_str::<Record>(line?.text()).ok().or(last);
+                last = line?.read::<Record>().ok().or(last);
             }
             if let Some(mut record) = last {
                 record.correct_stale_state();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use contexture::json;
 use contexture::pool::{Locale, Name, NewResource};
 use contexture::task::{Board, Now, Recall, State, TaskError, Word};
 
@@ -171,7 +172,7 @@ fn said<T: serde::de::DeserializeOwned>(
     };
     let opened = key.open(sealed, DISPATCHER);
     let opened = opened.ok_or_else(|| refused("?", "its seal does not fit"))?;
-    match serde_json::from_str(&opened.text) {
+    match json::from_text(&opened.text) {
         Ok(said) => Ok((opened, said)),
         Err(_) => Err(refused(opened.from.as_str(), "it cannot be read")),
     }

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::path::Path;
 
+use contexture::json;
 use contexture::pool::Name;
 use contexture_store::{StateError, create_private, read_private};
 use serde::{Deserialize, Serialize};
@@ -174,7 +175,7 @@ impl HubKey {
     /// Opens what somebody sealed for `me`. Nothing, where it is not what it says. Whether the key still counts is not
     /// known here.
     pub fn open(&self, sealed: &str, me: &str) -> Option<Opened> {
-        let envelope: Envelope = serde_json::from_str(sealed).ok()?;
+        let envelope: Envelope = json::from_text(sealed).ok()?;
         let name = Name::new(&envelope.from).ok()?;
         let voice = envelope.voice();
         let seat = self.seat_of(&name, voice);
@@ -200,7 +201,7 @@ impl Seat {
 
     /// Opens what the dispatcher sealed for the module. Nothing, where it was not the dispatcher.
     pub fn open(&self, sealed: &str) -> Option<String> {
-        let envelope: Envelope = serde_json::from_str(sealed).ok()?;
+        let envelope: Envelope = json::from_text(sealed).ok()?;
         let ours = envelope.from == super::DISPATCHER && self.checks(&envelope, self.name.as_str());
         ours.then_some(envelope.text)
     }

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use contexture::json;
 use contexture::pool::{Name, NewResource};
 use contexture::task::Spent;
 use contexture_agent::Cancel;
@@ -228,7 +229,7 @@ impl Worker {
             Delivery::Asked(_) => return,
         };
         let order = self.seat.open(&sent.text);
-        match order.and_then(|text| serde_json::from_str(&text).ok()) {
+        match order.and_then(|text| json::from_text(&text).ok()) {
             Some(Order::Do(offer)) => {
                 let same = |task: &str, attempt| offer.task_id == task && offer.attempt == attempt;
                 let known = under_way.is_some_and(|job| same(&job.task_id, job.attempt))
@@ -332,7 +333,7 @@ impl Worker {
                     None
                 }
             };
-            match answer.and_then(|text| serde_json::from_str(&text).ok()) {
+            match answer.and_then(|text| json::from_text(&text).ok()) {
                 Some(Answer::Go {
                     task_id,
                     attempt,

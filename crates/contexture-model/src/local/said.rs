@@ -1,6 +1,6 @@
 //! From tokens to what is said: bytes that are whole letters, text that is no stop word, calls.
 
-use contexture::{Content, Message, ToolCall};
+use contexture::{Content, Message, ToolCall, json};
 use serde_json::Value;
 
 use super::words::CALL;
@@ -164,9 +164,7 @@ pub(super) fn native(text: &str, known: &dyn Fn(&str) -> bool, id: &str) -> Mess
         None if plain.starts_with(['{', '[']) => vec![plain],
         None => tagged(plain),
     };
-    let values = jsons
-        .iter()
-        .filter_map(|json| serde_json::from_str(json).ok());
+    let values = jsons.iter().filter_map(|text| json::from_text(text).ok());
     let values = values.flat_map(|value: Value| match value {
         Value::Array(all) => all,
         one => vec![one],
@@ -204,13 +202,14 @@ fn with_calls(text: &str, calls: Vec<ToolCall>) -> Message {
 }
 
 /// The call in a constrained answer; its arguments as the model wrote them.
-fn one_call(json: &str, id: &str) -> Option<ToolCall> {
-    let value: Value = serde_json::from_str(json).ok()?;
+fn one_call(text: &str, id: &str) -> Option<ToolCall> {
+    let value: Value = json::from_text(text).ok()?;
     let mut call = call_of(&value, id)?;
-    let raw = json
+    let raw = text
         .split_once("\"arguments\": ")
         .and_then(|(_, raw)| raw.strip_suffix('}'));
-    if let Some(raw) = raw.filter(|raw| serde_json::from_str::<Value>(raw).is_ok()) {
+    let reads = |raw: &&str| json::from_text::<Value>(raw).is_ok();
+    if let Some(raw) = raw.filter(reads) {
         raw.clone_into(&mut call.arguments);
     }
     Some(call)

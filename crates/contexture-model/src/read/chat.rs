@@ -1,8 +1,8 @@
 use contexture::{Message, Part, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{Reader, assistant, garbage, object, parse, text};
-use crate::{Delta, ModelError, Reply, Stop, Usage};
+use super::{Reader, Room, assistant, garbage, object, parse, text};
+use crate::{Delta, MAX_CALLS, ModelError, Reply, Stop, Usage};
 
 /// OpenAI's chat completions, and all who speak like it.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ pub struct Chat {
     usage: Option<Usage>,
     model: Option<String>,
     begun: bool,
+    room: Room,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +55,7 @@ impl Reader for Chat {
         let choice = chunk.get("choices").and_then(|choices| choices.get(0));
         if let Some(choice) = choice {
             if let Some(delta) = choice.get("delta") {
-                self.take(delta, on_delta);
+                self.take(delta, on_delta)?;
             }
             if let Some(reason) = text(choice, "finish_reason") {
                 self.stop = Some(stop(reason));
@@ -101,11 +102,12 @@ impl Reader for Chat {
 }
 
 impl Chat {
-    fn take(&mut self, delta: &Value, on_delta: &mut dyn FnMut(Delta)) {
+    fn take(&mut self, delta: &Value, on_delta: &mut dyn FnMut(Delta)) -> Result<(), ModelError> {
         for field in THOUGHTS {
             if let Some(thought) = text(delta, field).filter(|thought| !thought.is_empty()) {
                 // Some send it in both.
                 if self.thought_field.is_empty() || self.thought_field == field {
+                    self.room.take(thought.len())?;
                     self.thought_field = field;
                     self.thought.push_str(thought);
                     on_delta(Delta::Thinking(thought.to_owned()));
@@ -113,21 +115,24 @@ impl Chat {
             }
         }
         if let Some(said) = text(delta, "content").filter(|said| !said.is_empty()) {
+            self.room.take(said.len())?;
             self.said.push_str(said);
             on_delta(Delta::Text(said.to_owned()));
         }
         if let Some(refusal) = text(delta, "refusal") {
+            self.room.take(refusal.len())?;
             self.refusal.push_str(refusal);
         }
         let calls = delta.get("tool_calls").and_then(Value::as_array);
         for call in calls.into_iter().flatten() {
-            self.call(call, on_delta);
+            self.call(call, on_delta)?;
         }
+        Ok(())
     }
 
     /// A piece of a call. It belongs to the call of its index, unless it names another id: there are
     /// servers that give every call the index 0.
-    fn call(&mut self, piece: &Value, on_delta: &mut dyn FnMut(Delta)) {
+    fn call(&mut self, piece: &Value, on_delta: &mut dyn FnMut(Delta)) -> Result<(), ModelError> {
         let index = piece.get("index").and_then(Value::as_u64);
         let id = text(piece, "id").unwrap_or_default();
         let kind = text(piece, "type").unwrap_or_default();
@@ -143,6 +148,8 @@ impl Chat {
         let whole = index.is_none() && !name.is_empty();
         let at = match self.calls.iter().rposition(same).filter(|_| !whole) {
             Some(at) => at,
+            // A piece of a call that is not kept.
+            None if self.calls.len() > MAX_CALLS => return Ok(()),
             None => {
                 self.calls.push(Call {
                     index,
@@ -153,23 +160,33 @@ impl Chat {
         };
         let call = &mut self.calls[at];
         if call.id.is_empty() {
+            self.room.take(id.len())?;
             call.id = id.to_owned();
         }
         if call.kind.is_empty() {
+            self.room.take(kind.len())?;
             call.kind = kind.to_owned();
         }
         if call.name.is_empty() && !name.is_empty() {
+            self.room.take(name.len())?;
             call.name = name.to_owned();
             on_delta(Delta::Call {
                 name: name.to_owned(),
             });
         }
         match inner.get("arguments").or_else(|| inner.get("input")) {
-            Some(Value::String(more)) => call.arguments.push_str(more),
+            Some(Value::String(more)) => {
+                self.room.take(more.len())?;
+                call.arguments.push_str(more);
+            }
             // Some local servers send an object at once.
-            Some(object @ Value::Object(_)) => call.arguments = object.to_string(),
+            Some(object @ Value::Object(_)) => {
+                call.arguments = object.to_string();
+                self.room.take(call.arguments.len())?;
+            }
             _ => {}
         }
+        Ok(())
     }
 }
 
@@ -199,7 +216,7 @@ pub(super) fn whole(value: &Value) -> Result<Reply, ModelError> {
         begun: true,
         ..Chat::default()
     };
-    reader.take(said, &mut |_| {});
+    reader.take(said, &mut |_| {})?;
     reader.stop = Some(stop(text(choice, "finish_reason").unwrap_or("stop")));
     reader.usage = object(value, "usage").map(Usage);
     reader.model = text(value, "model").map(str::to_owned);

@@ -1,8 +1,8 @@
 use contexture::{Message, Part, ToolCall};
 use serde_json::{Map, Value};
 
-use super::{Reader, assistant, garbage, object, parse, text};
-use crate::{Delta, ModelError, Reply, Stop, Usage};
+use super::{Reader, Room, assistant, garbage, object, parse, text};
+use crate::{Delta, MAX_CALLS, ModelError, Reply, Stop, Usage};
 
 /// Anthropic's messages.
 #[derive(Debug, Default)]
@@ -12,6 +12,9 @@ pub struct Messages {
     usage: Option<Usage>,
     model: Option<String>,
     begun: bool,
+    /// The calls that have begun, with those that are not kept.
+    calls: usize,
+    room: Room,
 }
 
 /// A block of content, as far as it has come.
@@ -85,6 +88,13 @@ impl Messages {
         let block =
             object(event, "content_block").ok_or_else(|| garbage("a block without content"))?;
         let index = index(event)?;
+        if block.get("type").is_some_and(|kind| kind == "tool_use") {
+            self.calls += 1;
+            if self.calls > MAX_CALLS + 1 {
+                return Ok(());
+            }
+        }
+        self.room.take_value(&event["content_block"])?;
         if block.get("type").is_some_and(|kind| kind == "tool_use")
             && let Some(Value::String(name)) = block.get("name")
         {
@@ -104,27 +114,35 @@ impl Messages {
     fn delta(&mut self, event: &Value, on_delta: &mut dyn FnMut(Delta)) -> Result<(), ModelError> {
         let index = index(event)?;
         let block = self.blocks.iter_mut().rfind(|block| block.index == index);
-        let block = block.ok_or_else(|| garbage("a piece of a block that never began"))?;
+        let Some(block) = block else {
+            return match self.calls > MAX_CALLS {
+                true => Ok(()),
+                false => Err(garbage("a piece of a block that never began")),
+            };
+        };
         let delta = event.get("delta").unwrap_or(&Value::Null);
+        let room = &mut self.room;
         let mut grow = |field: &str| {
             let more = text(delta, field).unwrap_or_default();
+            room.take(more.len())?;
             match block.block.get_mut(field) {
                 Some(Value::String(so_far)) => so_far.push_str(more),
                 _ => drop(block.block.insert(field.to_owned(), more.into())),
             }
-            more.to_owned()
+            Ok::<_, ModelError>(more.to_owned())
         };
         match text(delta, "type").unwrap_or_default() {
-            "text_delta" => on_delta(Delta::Text(grow("text"))),
-            "thinking_delta" => on_delta(Delta::Thinking(grow("thinking"))),
-            "signature_delta" => drop(grow("signature")),
+            "text_delta" => on_delta(Delta::Text(grow("text")?)),
+            "thinking_delta" => on_delta(Delta::Thinking(grow("thinking")?)),
+            "signature_delta" => drop(grow("signature")?),
             "input_json_delta" => {
-                block
-                    .arguments
-                    .push_str(text(delta, "partial_json").unwrap_or_default());
+                let more = text(delta, "partial_json").unwrap_or_default();
+                room.take(more.len())?;
+                block.arguments.push_str(more);
             }
             "citations_delta" => {
                 let citation = delta.get("citation").cloned().unwrap_or_default();
+                room.take_value(&citation)?;
                 let all = block
                     .block
                     .entry("citations")

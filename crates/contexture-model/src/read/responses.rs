@@ -4,8 +4,8 @@ use contexture::{Message, Part, ToolCall};
 use serde_json::{Map, Value};
 
 use super::chat::settled;
-use super::{Reader, assistant, garbage, object, parse, text};
-use crate::{Delta, ModelError, Reply, Stop, Usage};
+use super::{Reader, Room, assistant, garbage, object, parse, text};
+use crate::{Delta, MAX_CALLS, ModelError, Reply, Stop, Usage};
 
 /// OpenAI's responses.
 ///
@@ -14,6 +14,9 @@ use crate::{Delta, ModelError, Reply, Stop, Usage};
 pub struct Responses {
     done: BTreeMap<u64, Map<String, Value>>,
     begun: bool,
+    /// The calls that are done, with those that are not kept.
+    calls: usize,
+    room: Room,
 }
 
 impl Reader for Responses {
@@ -51,7 +54,13 @@ impl Reader for Responses {
                 let at = at.unwrap_or(self.done.len() as u64);
                 let item =
                     object(&event, "item").ok_or_else(|| garbage("an item without content"))?;
-                self.done.insert(at, item);
+                let kind = text(&event["item"], "type");
+                let is_call = matches!(kind, Some("function_call" | "custom_tool_call"));
+                self.calls += usize::from(is_call);
+                if !is_call || self.calls <= MAX_CALLS + 1 {
+                    self.room.take_value(&event["item"])?;
+                    self.done.insert(at, item);
+                }
             }
             "response.completed" | "response.incomplete" | "response.done" => {
                 let response = event.get("response").unwrap_or(&Value::Null);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use contexture::json::{self, ReadError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 
@@ -10,6 +11,8 @@ use super::web::{Address, Web};
 
 /// The most bytes of a page. Those of one project have a few hundred KiB at most.
 const MOST: usize = 8 << 20;
+/// The most memory that one may take while it is read.
+const MAX_HELD_BYTES: usize = 128 << 20;
 /// JSON rather than a page.
 const FORMS: &str = "application/vnd.pypi.simple.v1+json, \
                      application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01";
@@ -65,8 +68,8 @@ struct File {
     hashes: BTreeMap<String, String>,
 }
 
-fn in_json(body: &[u8], page: &Address, file: &str) -> serde_json::Result<Option<Link>> {
-    let Page { files } = serde_json::from_slice(body)?;
+fn in_json(body: &[u8], page: &Address, file: &str) -> Result<Option<Link>, ReadError> {
+    let Page { files } = json::read(body, MAX_HELD_BYTES)?;
     let found = files.into_iter().find(|known| known.filename == file);
     Ok(found.and_then(|found| {
         Some(Link {

@@ -55,7 +55,7 @@ impl Record {
         if bytes.len() as u64 > MOST {
             return Ok(Some(Err("is too long".to_owned())));
         }
-        let read = serde_json::from_slice::<Self>(&bytes);
+        let read = contexture::json::read::<Self>(&bytes, contexture::json::MAX_HELD_BYTES);
         Ok(Some(match read {
             Err(error) => Err(error.to_string()),
             Ok(record) if record.version != VERSION => {

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::{ClientError, MOST_BYTES, Response, SILENCE, cut, too_long};
+use super::{ClientError, MAX_BYTES, Response, SILENCE, cut, read, too_long};
 
 /// What happens, as it comes.
 #[derive(Debug)]
@@ -20,8 +20,7 @@ impl Events {
         let Some(event) = self.reader.next().await? else {
             return Ok(None);
         };
-        let mut said: Value = serde_json::from_str(&event.data)
-            .map_err(|error| ClientError::broken(error.to_string()))?;
+        let mut said = read(event.data.as_bytes())?;
         if event.kind == "missed" {
             said["type"] = "missed".into();
         }
@@ -72,7 +71,7 @@ impl Reader {
                     return Ok(Some(event));
                 }
             }
-            if self.bytes.len() + self.event.data.len() > MOST_BYTES {
+            if self.bytes.len() + self.event.data.len() > MAX_BYTES {
                 return Err(too_long());
             }
             let chunk = tokio::time::timeout(SILENCE, self.response.chunk()).await;

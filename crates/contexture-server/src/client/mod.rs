@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use contexture::json;
 use contexture_fleet::Why;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
@@ -23,8 +24,8 @@ const IDLE: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(10 * 60);
 /// How long a stream may be silent: the daemon says every 15 s that it is there.
 const SILENCE: Duration = Duration::from_secs(60);
-/// The longest answer, and the longest event.
-const MOST_BYTES: usize = 64 << 20;
+/// The most bytes of an answer, and of an event.
+const MAX_BYTES: usize = 32 << 20;
 
 /// A daemon, seen from outside.
 pub struct Client {
@@ -161,8 +162,7 @@ impl Client {
         }
         let mut reader = Reader::new(response);
         while let Some(event) = reader.next().await? {
-            let mut said: Value = serde_json::from_str(&event.data)
-                .map_err(|error| ClientError::broken(error.to_string()))?;
+            let mut said: Value = read(event.data.as_bytes())?;
             match said.get("method") {
                 Some(_) => on_update(said["params"].take()),
                 None => return outcome(said, id),
@@ -281,16 +281,20 @@ fn is_events(headers: &HeaderMap) -> bool {
 async fn document(mut response: Response) -> Result<Value, ClientError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cut(&error))? {
-        if bytes.len() + chunk.len() > MOST_BYTES {
+        if bytes.len() + chunk.len() > MAX_BYTES {
             return Err(too_long());
         }
         bytes.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&bytes).map_err(|error| ClientError::broken(error.to_string()))
+    read(&bytes)
+}
+
+fn read(bytes: &[u8]) -> Result<Value, ClientError> {
+    json::read(bytes, json::MAX_HELD_BYTES).map_err(|error| ClientError::broken(error.to_string()))
 }
 
 fn too_long() -> ClientError {
-    ClientError::broken(format!("an answer is longer than {} MiB", MOST_BYTES >> 20))
+    ClientError::broken(format!("an answer is longer than {} MiB", MAX_BYTES >> 20))
 }
 
 fn cut(error: &reqwest::Error) -> ClientError {

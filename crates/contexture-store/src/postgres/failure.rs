@@ -14,6 +14,8 @@ use crate::StoreError;
 pub enum Failure {
     /// The server said so, or the way to it broke.
     Failed(Error),
+    /// There is no way to it.
+    Unreached(io::Error),
     /// No answer came in this time.
     Silent(Duration),
     /// Every connection was in use for this time.
@@ -28,12 +30,20 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Unreached(error)
+    }
+}
+
 impl Failure {
     /// Whether it may pass by itself. What never worked before (`met` is whether it did) is more
     /// likely a wrong address than a server that comes back, and somebody waits to be told.
     pub fn may_pass(&self, met: bool) -> bool {
-        let Self::Failed(error) = self else {
-            return met && matches!(self, Self::Silent(_));
+        let error = match self {
+            Self::Failed(error) => error,
+            Self::Unreached(error) => return met && is_lost(error),
+            _ => return met && matches!(self, Self::Silent(_)),
         };
         match error.code() {
             // It says itself that it is about to start.
@@ -67,6 +77,7 @@ impl Failure {
                 "see whether the server is overloaded, or allow more connections",
             ),
             Self::Failed(error) => words(&error),
+            Self::Unreached(error) => unreached(&error),
         }
     }
 }
@@ -92,20 +103,26 @@ fn words(error: &Error) -> (String, &'static str) {
             "write it as postgres://user:password@host/database",
         );
     }
-    match io_error(error).map(io::Error::kind) {
-        Some(io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => (
-            "nothing listens there".to_owned(),
-            "start the server, or correct host and port in store.url",
-        ),
-        Some(_) => (
-            format!("cannot be reached: {cause}"),
-            "check host and port in store.url, and that the server runs",
-        ),
+    match io_error(error) {
+        Some(error) => unreached(error),
         None if error.is_closed() => (
             "the connection was lost".to_owned(),
             "see whether the server runs",
         ),
         None => (format!("{kind}: {cause}"), "see the server's log"),
+    }
+}
+
+fn unreached(error: &io::Error) -> (String, &'static str) {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => (
+            "nothing listens there".to_owned(),
+            "start the server, or correct host and port in store.url",
+        ),
+        _ => (
+            format!("cannot be reached: {error}"),
+            "check host and port in store.url, and that the server runs",
+        ),
     }
 }
 

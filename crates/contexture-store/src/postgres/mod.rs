@@ -4,6 +4,7 @@
 //! database. Any number of processes write to a stream; its row is the lock.
 
 mod batch;
+mod connect;
 mod failure;
 mod ids;
 mod migrate;
@@ -21,6 +22,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
 use self::batch::Batch;
+use self::connect::rows;
 use self::failure::Failure;
 use self::pages::Pages;
 use self::pool::Pool;
@@ -105,7 +107,7 @@ impl Log for PgLog {
             let sent = Arc::new(batch);
             let given = Arc::clone(&sent);
             let answer = self.worker.call(async move |client: &Client| {
-                let rows = client.query_typed(APPEND, &given.parameters()).await?;
+                let rows = rows(client, APPEND, &given.parameters()).await?;
                 rows.iter()
                     .map(Appended::read)
                     .collect::<Result<Vec<_>, _>>()
@@ -169,9 +171,7 @@ impl Log for PgLog {
 
     fn list(&self, kind: Kind) -> Result<Vec<StreamInfo>, StoreError> {
         self.worker.call(async move |client: &Client| {
-            let rows = client
-                .query_typed(LIST, &[(&kind.as_str(), Type::TEXT)])
-                .await?;
+            let rows = rows(client, LIST, &[(&kind.as_str(), Type::TEXT)]).await?;
             let mut out = Vec::with_capacity(rows.len());
             for row in rows {
                 // A row that we did not write.
@@ -194,7 +194,7 @@ impl Log for PgLog {
         let (kind, key) = names(stream);
         self.worker.call(async move |client: &Client| {
             let name = [(&kind as _, Type::TEXT), (&key as _, Type::TEXT)];
-            let rows = client.query_typed(REMOVE, &name).await?;
+            let rows = rows(client, REMOVE, &name).await?;
             Ok(!rows.is_empty())
         })
     }

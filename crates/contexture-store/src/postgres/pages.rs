@@ -6,6 +6,7 @@ use contexture::EntryId;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
+use super::connect::rows;
 use super::worker::Worker;
 use super::{ids, names};
 use crate::log::From;
@@ -89,7 +90,7 @@ impl<'l> Pages<'l> {
             ];
             let mut records = Vec::new();
             let mut last = None;
-            for row in client.query_typed(PAGE, &range).await? {
+            for row in rows(client, PAGE, &range).await? {
                 last = Some(row.try_get("position")?);
                 let body: String = row.try_get("body")?;
                 let id = ids::decode(row.try_get("id")?, Some(&body));

@@ -15,6 +15,7 @@ use tokio_postgres::Client;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::PgOptions;
+use super::connect::{Meter, connect};
 use super::failure::Failure;
 use super::target::Target;
 use crate::StoreError;
@@ -77,7 +78,10 @@ impl Pool {
 
     /// Ends the connections as the server likes it, but does not wait long for that.
     pub async fn close(&self) {
-        for Session { client, mut driver } in self.idle.take() {
+        for Session {
+            client, mut driver, ..
+        } in self.idle.take()
+        {
             drop(client);
             let _ = timeout(Duration::from_millis(200), &mut driver.0).await;
         }
@@ -99,25 +103,25 @@ impl Pool {
                 .await
                 .unwrap_or(Err(Failure::Silent(to_connect)))?,
         };
+        session.meter.reset();
         // After any failure the connection goes, too: it may be in the middle of something.
         let done = timeout(limit, work(&session.client))
             .await
-            .unwrap_or(Err(Failure::Silent(limit)))?;
+            .unwrap_or(Err(Failure::Silent(limit)))
+            .map_err(|failure| session.meter.explain(failure))?;
         self.idle.borrow_mut().push(session);
         Ok(done)
     }
 
     async fn open(&self) -> Result<Session, Failure> {
-        let (client, connection) = self.target.config.connect(self.tls.clone()).await?;
-        let driver = tokio::task::spawn_local(async move {
-            // Whoever waits for an answer is told as well.
-            let _ = connection.await;
-        });
+        let connected = connect(&self.target.config, &self.tls).await?;
         let session = Session {
-            client,
-            driver: Driver(driver),
+            client: connected.client,
+            driver: Driver(connected.driver),
+            meter: connected.meter,
         };
-        session.client.batch_execute(&self.settings()).await?;
+        let set = session.client.batch_execute(&self.settings()).await;
+        set.map_err(|error| session.meter.explain(error.into()))?;
         self.met.set(true);
         Ok(session)
     }
@@ -142,6 +146,7 @@ impl Pool {
 struct Session {
     client: Client,
     driver: Driver,
+    meter: Meter,
 }
 
 /// What moves a connection's bytes. It ends with the session, whatever the server does.

@@ -36,6 +36,11 @@ impl SessionLog {
         Ok(self.view.get_or_insert_default())
     }
 
+    /// Drops the fold, for whoever keeps the log and does not look at it: it is made again when somebody asks.
+    pub fn release(&mut self) {
+        self.view = None;
+    }
+
     /// Appends entries, all or none, once it is sure that they make sense in this log.
     pub fn append(&mut self, records: &[Record]) -> Result<(), StoreError> {
         let entries = records

@@ -13,8 +13,10 @@ use rmcp::transport::streamable_http_client::{
 };
 use tokio::time::timeout;
 
+use super::MAX_MESSAGE_HELD_BYTES;
 use super::config::{Secret, ServerConfig, Transport};
 use super::handler::Handler;
+use super::http::BoundedClient;
 use super::servers::Options;
 use crate::inherit::ChildKind;
 use crate::process::{Process, Program};
@@ -104,6 +106,7 @@ async fn open(
                     "`{command}` cannot be started: {error}"
                 )))
             })?;
+            let stdout = stdout.holding(MAX_MESSAGE_HELD_BYTES);
             let serving = handler.clone().serve_with_lifecycle((stdout, stdin), mode);
             match timeout(options.start, serving).await {
                 Ok(Ok(service)) => Ok(Connection {
@@ -139,7 +142,9 @@ async fn open(
             let transport = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(sent)
                 .control_request_timeout(options.start);
-            let transport = StreamableHttpClientTransport::from_config(transport);
+            let client = BoundedClient::new()
+                .map_err(|error| Refused::Other(Failure::forever(error.to_string())))?;
+            let transport = StreamableHttpClientTransport::with_client(client, transport);
             let serving = handler.clone().serve_with_lifecycle(transport, mode);
             match timeout(options.start, serving).await {
                 Ok(Ok(service)) => Ok(Connection {

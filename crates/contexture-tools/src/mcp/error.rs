@@ -47,6 +47,14 @@ pub enum McpError {
         /// Which.
         server: String,
     },
+    /// It sent more than is read, and was ended. What was asked may have been done.
+    #[error("the MCP server `{server}` was ended: {what}; what was asked may have been done")]
+    TooMuch {
+        /// Which.
+        server: String,
+        /// The limit that it is above.
+        what: String,
+    },
     /// It asks for something that is not given: a task to poll, an input from the user.
     #[error("the MCP server `{server}` answered with {what}, which is not supported")]
     Unsupported {
@@ -102,7 +110,9 @@ impl McpError {
             Self::NotRunning { .. } => "`ctx mcp list` shows the state of each".to_owned(),
             Self::Lacks { .. } | Self::Unsupported { .. } => String::new(),
             Self::TimedOut { .. } => "set `timeoutSeconds` for slow servers".to_owned(),
-            Self::Ended { .. } => "look at what was done before you ask again".to_owned(),
+            Self::Ended { .. } | Self::TooMuch { .. } => {
+                "look at what was done before you ask again".to_owned()
+            }
             Self::Refused { .. } => "see what the server expects".to_owned(),
         }
     }

@@ -11,12 +11,13 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::connect::{Connection, connect};
 use super::handler::Handler;
-use super::link::Line;
+use super::link::{Line, Way};
 use super::registry::{Notice, State};
 use super::servers::Shared;
 use super::tool::McpTool;
 use super::{ServerConfig, bounded};
 use crate::Tool;
+use crate::process::Process;
 
 /// The most tools of one server.
 const MOST_TOOLS: usize = 1_000;
@@ -96,6 +97,7 @@ async fn serve(
     let peer = service.peer().clone();
     let hang_up = service.cancellation_token();
     let broken = Arc::new(Notify::new());
+    let fault = process.as_ref().map(Process::fault).unwrap_or_default();
     let link = shared.look(|registry| Arc::clone(&registry.entries[server].link));
     let waiting = service.waiting();
     tokio::pin!(waiting);
@@ -109,7 +111,11 @@ async fn serve(
         if let Err(why) = listed {
             break Some(why);
         }
-        link.set(Line::Up(peer.clone(), Arc::clone(&broken)));
+        link.set(Line::Up(Way {
+            peer: peer.clone(),
+            broken: Arc::clone(&broken),
+            fault: Arc::clone(&fault),
+        }));
         let ended = tokio::select! {
             _ = &mut waiting => Some(Some(String::new())),
             () = broken.notified() => Some(Some("it cannot be reached".to_owned())),

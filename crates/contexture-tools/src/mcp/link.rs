@@ -1,7 +1,7 @@
 //! The line to a server, which goes down and comes back while its tools stay.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rmcp::service::{Peer, RoleClient, ServiceError};
@@ -21,12 +21,22 @@ pub(super) struct Link {
 
 #[derive(Clone)]
 pub(super) enum Line {
-    /// The connection, and whom to tell when nothing can be sent over it any more.
-    Up(Peer<RoleClient>, Arc<Notify>),
+    /// It is there.
+    Up(Way),
     /// It may come back.
     Down(String),
     /// It does not come back.
     Gone(String),
+}
+
+/// The way to a server that is there.
+#[derive(Clone)]
+pub(super) struct Way {
+    pub peer: Peer<RoleClient>,
+    /// Whom to tell when nothing can be sent over it any more.
+    pub broken: Arc<Notify>,
+    /// Why nothing is read from it any more.
+    pub fault: Arc<OnceLock<String>>,
 }
 
 impl Link {
@@ -47,17 +57,23 @@ impl Link {
     where
         F: Future<Output = Result<T, ServiceError>>,
     {
-        let (peer, broken) = self.peer().await?;
-        match timeout(self.timeout, ask(peer)).await {
+        let way = self.way().await?;
+        match timeout(self.timeout, ask(way.peer)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 if matches!(
                     error,
                     ServiceError::TransportSend(_) | ServiceError::TransportClosed
                 ) {
-                    broken.notify_one();
+                    way.broken.notify_one();
                 }
-                Err(McpError::from_service(&self.server, &error))
+                Err(match way.fault.get() {
+                    Some(fault) => McpError::TooMuch {
+                        server: self.server.clone(),
+                        what: fault.clone(),
+                    },
+                    None => McpError::from_service(&self.server, &error),
+                })
             }
             Err(_) => Err(McpError::TimedOut {
                 server: self.server.clone(),
@@ -66,7 +82,7 @@ impl Link {
         }
     }
 
-    async fn peer(&self) -> Result<(Peer<RoleClient>, Arc<Notify>), McpError> {
+    async fn way(&self) -> Result<Way, McpError> {
         let mut line = self.line.subscribe();
         let settled = line.wait_for(|line| !matches!(line, Line::Down(_)));
         let line = match timeout(PATIENCE.min(self.timeout), settled).await {
@@ -74,7 +90,7 @@ impl Link {
             _ => self.line.borrow().clone(),
         };
         match line {
-            Line::Up(peer, broken) => Ok((peer, broken)),
+            Line::Up(way) => Ok(way),
             Line::Down(why) | Line::Gone(why) => Err(McpError::NotRunning {
                 server: self.server.clone(),
                 why,

@@ -104,7 +104,9 @@ impl Tool for McpTool {
 /// What a model is told of an error.
 pub(super) fn failed(error: &McpError) -> Outcome {
     let hint = match error {
-        McpError::Unknown { .. } | McpError::Ended { .. } => format!(" ({})", error.hint()),
+        McpError::Unknown { .. } | McpError::Ended { .. } | McpError::TooMuch { .. } => {
+            format!(" ({})", error.hint())
+        }
         _ => String::new(),
     };
     Outcome::failed(format!("{error}{hint}"))

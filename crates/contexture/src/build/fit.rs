@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::item::{Item, Kind, Piece, Pricing, Rule};
 use super::marks;
 use crate::entry::Live;
-use crate::{Content, Message, Part, Role};
+use crate::{Content, Message, Part, Role, json};
 
 /// The message as its marks in the log want it shown.
 pub(crate) fn shown<'a>(
@@ -96,7 +96,7 @@ fn cut_arguments(arguments: &str, keep: usize) -> String {
     if arguments.len() <= keep {
         return arguments.to_owned();
     }
-    if let Ok(mut value) = serde_json::from_str::<Value>(arguments) {
+    if let Ok(mut value) = json::from_text::<Value>(arguments) {
         cut_strings(&mut value, keep, arguments.len());
         let shorter = value.to_string();
         if shorter.len() <= keep {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{ContextConfig, Turn};
-use crate::json::{self, kind, object};
+use crate::json::{self, MAX_HELD_BYTES, kind, object};
 use crate::message::{openai, params};
 use crate::prompt::{Section, Stability};
 use crate::{ContextError, Entry, Message};
@@ -46,6 +46,10 @@ impl BuildInput {
     /// Reads whatever `bytes` hold: an input object, entries or messages as JSONL, an array of
     /// messages, or a chat request's body.
     pub fn read(bytes: &[u8]) -> Result<Self, ContextError> {
+        // The lines of a log are held together.
+        if !json::fits(bytes, MAX_HELD_BYTES) {
+            return Err(json::too_large(1, MAX_HELD_BYTES));
+        }
         if is_jsonl(bytes) {
             return Self::from_lines(bytes);
         }

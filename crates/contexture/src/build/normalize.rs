@@ -17,7 +17,7 @@ use crate::entry::{Live, Payload};
 use crate::message::legal;
 use crate::prompt::{self, Stability, Template};
 use crate::text::unclosed;
-use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View, Wire};
+use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View, Wire, json};
 
 /// The items of a request, in order, grown one entry at a time.
 #[derive(Default)]
@@ -561,5 +561,5 @@ fn repaired_calls(message: &Message, entry: &str) -> Option<Message> {
 /// skipped number may be too large for anyone to read.
 fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{')
-        && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
+        && json::from_text::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Content, Message, Part};
+use crate::{Content, Message, Part, json};
 
 /// A piece of a message.
 pub(super) enum Block<'a> {
@@ -110,7 +110,7 @@ fn size(bytes: usize) -> String {
 
 /// JSON with a line for each field, unless it is short; what is no JSON as it is.
 fn pretty(text: &str) -> String {
-    match serde_json::from_str::<Value>(text) {
+    match json::from_text::<Value>(text) {
         Ok(value) => pretty_value(&value),
         Err(_) => text.to_owned(),
     }

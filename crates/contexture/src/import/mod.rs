@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::{ContextError, Entry, json};
+use crate::json::{self, MAX_HELD_BYTES};
+use crate::{ContextError, Entry};
 
 /// A session file, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,10 @@ impl Imported {
     /// In another tool's file a line that is no JSON object is skipped and named; such files end in the
     /// middle of a line when the tool was killed. Our own forms are read strictly.
     pub fn read(bytes: &[u8]) -> Result<Self, ContextError> {
+        // The lines are held together.
+        if !json::fits(bytes, MAX_HELD_BYTES) {
+            return Err(json::too_large(1, MAX_HELD_BYTES));
+        }
         match detect(bytes) {
             Source::ClaudeCode => Ok(claude_code::read(Lines::of(bytes))),
             Source::Codex => Ok(codex::read(Lines::of(bytes))),

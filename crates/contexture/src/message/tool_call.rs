@@ -1,5 +1,7 @@
 use serde_json::{Map, Value};
 
+use crate::json;
+
 /// A tool that the model asks to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
@@ -39,9 +41,6 @@ impl ToolCall {
 
     /// The arguments as an object, when they are one.
     pub fn arguments_object(&self) -> Option<Map<String, Value>> {
-        match serde_json::from_str(&self.arguments) {
-            Ok(Value::Object(map)) => Some(map),
-            _ => None,
-        }
+        json::from_text(&self.arguments).ok()
     }
 }

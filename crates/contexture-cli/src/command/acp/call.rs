@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use agent_client_protocol::v1::schema::{
     Diff, ToolCall as Shown, ToolCallContent, ToolCallLocation, ToolKind,
 };
-use contexture::ToolCall;
+use contexture::{ToolCall, json};
 use contexture_tools::Effect;
 use serde_json::{Map, Value};
 
@@ -53,7 +53,7 @@ pub fn recalled(call: &ToolCall, tool: &str, effect: Option<Effect>, cwd: &Path)
     let raw = match call.arguments.trim() {
         "" => Value::Object(Map::new()),
         _ if !arguments.is_empty() => Value::Object(arguments.clone()),
-        text => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
+        text => json::from_text(text).unwrap_or_else(|_| Value::String(text.to_owned())),
     };
     Shown::new(call.id.clone(), title(tool, &arguments))
         .name(tool.to_owned())

@@ -2,14 +2,18 @@
 
 use std::io;
 
+use contexture::json::fits;
 use futures_util::{Sink, Stream, sink, stream};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
 /// The longest line, in bytes. An image in a prompt is one line.
 const LONGEST: usize = 32 << 20;
 
-/// What stands for a line that is too long: no JSON, so that it is answered as such.
-const TOO_LONG: &str = "(a line of more than 32 MiB)";
+/// The most memory that one may take once it is parsed.
+const MAX_HELD_BYTES: usize = 48 << 20;
+
+/// What stands for a line that is too long, or takes too much memory: no JSON, so that it is answered as such.
+const TOO_LONG: &str = "(a line of more than 32 MiB, or of more than 48 MiB in memory)";
 
 /// The lines that come in. One that is too long is passed over, and bytes that are no UTF-8 become
 /// marks: either is the same as a line that is no JSON, and the next one counts again.
@@ -56,7 +60,7 @@ async fn line(
         if newline.is_none() && !ended {
             continue;
         }
-        if too_long {
+        if too_long || !fits(&line, MAX_HELD_BYTES) {
             return Ok(Some(TOO_LONG.to_owned()));
         }
         let text = String::from_utf8_lossy(&line).trim().to_owned();

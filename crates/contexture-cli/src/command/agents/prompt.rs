@@ -1,4 +1,4 @@
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 
 use contexture_server::Client;
 use serde_json::{Value, json};
@@ -11,11 +11,7 @@ use crate::view::{Paint, safe, safe_lines};
 /// `ctx agent prompt`: shows what the agent says and does, and puts its questions to whoever sits there.
 pub async fn prompt(client: &Client, name: &str, text: &str, json: bool) -> Result<(), CliError> {
     let text = match text {
-        "-" => {
-            let mut all = String::new();
-            std::io::stdin().read_to_string(&mut all)?;
-            all
-        }
+        "-" => crate::input::standard_text()?,
         text => text.to_owned(),
     };
     let mut shown = Shown {
