@@ -14,6 +14,7 @@ mod chat_wire;
 mod export;
 mod fold;
 mod fuzz_seeds;
+mod hidden;
 mod import;
 mod inject;
 mod peers_bugs;

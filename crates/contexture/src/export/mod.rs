@@ -11,7 +11,6 @@ mod html;
 mod markdown;
 mod outline;
 mod prose;
-mod visible;
 mod wire;
 
 pub use conversation::{Conversation, Kind, Said, conversation};
