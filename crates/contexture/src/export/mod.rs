@@ -11,6 +11,7 @@ mod html;
 mod markdown;
 mod outline;
 mod prose;
+mod target;
 mod wire;
 
 pub use conversation::{Conversation, Kind, Said, conversation};
