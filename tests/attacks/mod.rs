@@ -10,6 +10,7 @@ mod a13_links;
 mod a14_modes;
 mod a21_forged_roles;
 mod a22_hidden_characters;
+mod a23_raw;
 mod a23_terminal;
 mod a26_survivors;
 mod a28_templates;
@@ -18,5 +19,6 @@ mod a35_approval;
 mod a36_sizes;
 mod a38_skills;
 mod a41_secrets;
+mod a56_streams;
 
 use crate::agent::scene as agent;

@@ -8,6 +8,7 @@ use contexture_store::{FileLog, FileOptions, Key, Loaded, Log, PgLog, PgOptions,
 
 use crate::config::{self, Chosen, Config, DATA};
 use crate::error::CliError;
+use crate::output::note;
 use crate::view::safe;
 
 /// How long a command waits for another one that writes to the same session.
@@ -37,7 +38,7 @@ pub fn of(config: &Config) -> Result<Home, CliError> {
     let options = FileOptions {
         durability: config.store.durability,
         patience: PATIENCE,
-        listener: Arc::new(|notice| eprintln!("ctx: {}", safe(&notice.to_string()))),
+        listener: Arc::new(|notice| note!("ctx: {}", safe(&notice.to_string()))),
     };
     let files = Arc::new(FileLog::new(config.root.join(DATA), options));
     let log: Arc<dyn Log> = files.clone();
@@ -78,13 +79,13 @@ impl Home {
         let loaded = self.sessions.load(key)?;
         for odd in &loaded.oddities {
             let what = if odd.kept { "damaged" } else { "left aside" };
-            eprintln!(
+            note!(
                 "ctx: {}",
                 safe(&format!("session `{key}`, {what}: {}", odd.why))
             );
         }
         if !loaded.oddities.is_empty() {
-            eprintln!("     `ctx doctor` says more, and repairs with --fix");
+            note!("     `ctx doctor` says more, and repairs with --fix");
         }
         Ok(loaded)
     }

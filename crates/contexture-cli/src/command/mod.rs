@@ -30,8 +30,6 @@ mod trust;
 mod update;
 mod worker;
 
-use std::io::Write;
-
 use clap::CommandFactory;
 use contexture::ContextError;
 use contexture::build::BuildInput;
@@ -39,6 +37,7 @@ use serde_json::Value;
 
 use crate::args::{Args, Source};
 use crate::error::CliError;
+use crate::output::Out;
 use crate::{config, input};
 
 pub use acp::acp;
@@ -71,7 +70,7 @@ pub use worker::worker;
 
 /// `ctx config schema`.
 pub fn schema() -> Result<(), CliError> {
-    print(format!("{:#}\n", config::schema()).as_bytes())
+    print_data(format!("{:#}\n", config::schema()).as_bytes())
 }
 
 /// `ctx completions SHELL`.
@@ -96,16 +95,30 @@ fn at(source: &Source) -> impl Fn(ContextError) -> CliError + use<> {
     }
 }
 
-/// Writes to standard output.
-fn print(bytes: &[u8]) -> Result<(), CliError> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes)?;
+/// Writes text for people to standard output.
+fn print(text: &[u8]) -> Result<(), CliError> {
+    let mut out = Out::new();
+    out.text(&String::from_utf8_lossy(text))?;
+    Ok(out.flush()?)
+}
+
+/// Writes what somebody else wrote and is asked for as it is.
+fn print_content(content: &[u8]) -> Result<(), CliError> {
+    let mut out = Out::new();
+    out.content(content)?;
+    Ok(out.flush()?)
+}
+
+/// Writes JSON to the byte.
+fn print_data(json: &[u8]) -> Result<(), CliError> {
+    let mut out = Out::new();
+    out.data(json)?;
     Ok(out.flush()?)
 }
 
 /// One JSON document.
 fn print_json(value: &Value) -> Result<(), CliError> {
-    print(format!("{value}\n").as_bytes())
+    print_data(format!("{value}\n").as_bytes())
 }
 
 /// What serialises without fail, as a value.

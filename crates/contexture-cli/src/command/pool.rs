@@ -16,6 +16,7 @@ use crate::args::{Pool as Command, PoolAdd};
 use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet::daemon;
+use crate::output::note;
 use crate::store::{self, Home};
 use crate::view::{self, Paint, plural, safe};
 use crate::work;
@@ -71,7 +72,7 @@ pub(super) fn load(home: &Home) -> Result<(BoardLog, LoadedBoard), CliError> {
     let log = work::board(home)?;
     let loaded = log.load()?;
     for odd in &loaded.oddities {
-        eprintln!("ctx: {}", safe(&format!("pool, left aside: {odd}")));
+        note!("ctx: {}", safe(&format!("pool, left aside: {odd}")));
     }
     Ok((log, loaded))
 }
@@ -133,7 +134,7 @@ fn list(pool: &Pool, json: bool) -> Result<(), CliError> {
         return print_json(&to_value(pool)?);
     }
     if pool.is_empty() {
-        eprintln!("no resources yet: `ctx pool add ID --capability NAME` adds one");
+        note!("no resources yet: `ctx pool add ID --capability NAME` adds one");
         return Ok(());
     }
     print(view::resources(pool, Paint::stdout()).as_bytes())
@@ -144,7 +145,7 @@ fn catalog(pool: &Pool, json: bool) -> Result<(), CliError> {
         return print_json(&to_value(pool.summary())?);
     }
     if pool.is_empty() {
-        eprintln!("no resources yet: `ctx pool add ID --capability NAME` adds one");
+        note!("no resources yet: `ctx pool add ID --capability NAME` adds one");
         return Ok(());
     }
     print(view::catalog(pool, Paint::stdout()).as_bytes())

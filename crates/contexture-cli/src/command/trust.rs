@@ -1,4 +1,4 @@
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
 use contexture_tools::skills::{Places, Skills};
@@ -9,6 +9,7 @@ use super::{print, print_json};
 use crate::args::Trust;
 use crate::config::{self, Config};
 use crate::error::CliError;
+use crate::output::{self, tell};
 use crate::trust::{self, State};
 use crate::view::{Paint, plural, safe};
 
@@ -41,7 +42,7 @@ pub fn trust(options: &Trust, json: bool, dir: Option<&Path>) -> Result<(), CliE
     if allows.is_empty() {
         return say(state, &allows, "nothing here needs trust");
     }
-    eprint!("{}", allows.in_words(&place, state, Paint::stderr()));
+    tell(&allows.in_words(&place, state, Paint::stderr()));
     if state == State::Trusted {
         return say(state, &allows, "is trusted already");
     }
@@ -68,14 +69,13 @@ fn list(json: bool) -> Result<(), CliError> {
 
 /// Asks at the terminal; whatever is not a yes is a no.
 fn ask() -> Result<bool, CliError> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if !std::io::stdin().is_terminal() || !output::notes_are_seen() {
         return Err(CliError::NotAllowed {
             what: "there is nobody to ask".to_owned(),
             hint: "look at the list above, then: ctx trust --yes".to_owned(),
         });
     }
-    eprint!("Trust this folder? [y/N] ");
-    std::io::stderr().flush()?;
+    tell("Trust this folder? [y/N] ");
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
