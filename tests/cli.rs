@@ -487,7 +487,7 @@ fn what_is_shown_cannot_command_the_terminal() {
     let hostile = "\u{1b}]52;c;aGk=\u{7}\u{1b}[2J\u{202e}\u{200b}\u{e0041}evil";
     let input = json!([{ "role": "user", "content": hostile }]).to_string();
     let view = ctx(&["build"]).input(input.clone()).success();
-    assert!(view.contains("evil"));
+    assert!(view.contains("⟨ESC⟩]52;c;aGk=⟨BEL⟩"), "{view}");
     for c in ['\u{1b}', '\u{7}', '\u{202e}', '\u{200b}', '\u{e0041}'] {
         assert!(!view.contains(c), "{c:?} reaches the terminal");
     }

@@ -5,6 +5,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
     missing_docs
 )]
 
@@ -21,6 +23,8 @@ mod nats_server;
 mod postgres_server;
 #[path = "common/small_model.rs"]
 mod small_model;
+#[path = "common/terminal.rs"]
+mod terminal;
 
 mod acp;
 mod agent;

@@ -3,6 +3,7 @@
 mod config;
 mod crash;
 mod real_model;
+mod redirects;
 mod run;
 pub mod scene;
 mod usage;

@@ -10,6 +10,7 @@ mod a13_links;
 mod a14_modes;
 mod a21_forged_roles;
 mod a22_hidden_characters;
+mod a23_raw;
 mod a23_terminal;
 mod a26_survivors;
 mod a28_templates;
@@ -24,5 +25,6 @@ mod a45_instructions;
 mod a52_numbers;
 mod a50_held;
 mod a51_calls;
+mod a56_streams;
 
 use crate::agent::scene as agent;

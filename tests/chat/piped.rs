@@ -27,7 +27,7 @@ fn a_message_a_line() {
     let stdout = String::from_utf8(output.stdout).unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{stderr}");
-    assert_eq!(stdout, "First answer.\n·[2JSecond    answer.\n");
+    assert_eq!(stdout, "First answer.\n⟨ESC⟩[2JSecond    answer.\n");
     assert!(stderr.contains("✓ skills_list"), "{stderr}");
     for text in [&stdout, &stderr] {
         assert!(!text.contains('\u{1b}') && !text.contains('›'), "{text:?}");

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
 use clap::error::ErrorKind;
 use contexture::ContextError;
 use contexture_agent::AgentError;
@@ -9,6 +10,10 @@ use contexture_model::weights::WeightsError;
 use contexture_server::{ClientError, DaemonError, Fault};
 use contexture_store::StoreError;
 use serde_json::json;
+
+use crate::args::Args;
+use crate::output::note;
+use crate::view::safe;
 
 /// Why a command failed. The exit code follows from the kind.
 #[derive(Debug, thiserror::Error)]
@@ -210,16 +215,15 @@ impl From<std::io::Error> for CliError {
 
 /// What went wrong and what to do, harmless for a terminal.
 pub fn words(error: &CliError) -> (String, String) {
-    use crate::view::safe;
     (safe(&error.to_string()), safe(&error.hint()))
 }
 
 /// Says what went wrong and what to do, on standard error.
 pub fn report(error: &CliError, json: bool) -> ExitCode {
     let (message, hint) = words(error);
-    eprintln!("ctx: {message}");
+    note!("ctx: {message}");
     if !hint.is_empty() {
-        eprintln!("     {hint}");
+        note!("     {hint}");
     }
     if json {
         last_line(error.code(), &message, &hint);
@@ -229,10 +233,19 @@ pub fn report(error: &CliError, json: bool) -> ExitCode {
 
 /// Wrong usage, as the parser of the command line saw it; or its help.
 pub fn usage(error: &clap::Error) -> ExitCode {
+    // What was typed, or pasted, is repeated there: so it is read again as it may be shown.
+    let shown = std::env::args_os().map(|arg| safe(&arg.to_string_lossy()));
+    let again = Args::try_parse_from(shown).err();
+    let error = again.as_ref().unwrap_or(error);
     // Help and version go to standard output, everything else to standard error.
     let printed = error.print();
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion if printed.is_ok() => ExitCode::SUCCESS,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match printed {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                report(&error.into(), false)
+            }
+            _ => ExitCode::SUCCESS,
+        },
         _ => {
             if std::env::args().any(|arg| arg == "--json") {
                 let text = error.to_string();
@@ -246,7 +259,7 @@ pub fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn last_line(code: &str, message: &str, hint: &str) {
-    eprintln!(
+    note!(
         "{}",
         json!({ "error": { "code": code, "message": message, "hint": hint } })
     );

@@ -10,6 +10,7 @@ mod error;
 mod fleet;
 mod input;
 mod models;
+mod output;
 mod providers;
 mod session;
 mod settings;
@@ -28,6 +29,7 @@ use clap::Parser;
 
 use args::{Args, Command};
 use error::CliError;
+use output::note;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
         return match agent::local::try_here(file) {
             Ok(()) => ExitCode::SUCCESS,
             Err(what) => {
-                eprintln!("{what}");
+                note!("{}", view::safe(&what));
                 ExitCode::from(3)
             }
         };

@@ -6,6 +6,7 @@ use contexture_store::{Earlier, HUB_KEY, Kind, ProjectLog, ProjectState, StoreEr
 
 use crate::config::Config;
 use crate::error::CliError;
+use crate::output::note;
 use crate::store;
 use crate::trust::State;
 use crate::view::safe;
@@ -47,7 +48,7 @@ pub fn take_over(config: &Config, log: ProjectLog) -> Result<ProjectLog, CliErro
     };
     if !moved.is_empty() {
         let folder = state.folder().display().to_string();
-        eprintln!(
+        note!(
             "ctx: {} of an earlier version moved to {}",
             in_words(&moved),
             safe(&folder)
@@ -63,7 +64,7 @@ pub fn say_ignored(config: &Config) {
     if let Ok(left) = left
         && !left.is_empty()
     {
-        eprintln!(
+        note!(
             "ctx: {} in .contexture ignored: `ctx trust` shows them",
             in_words(&left)
         );

@@ -10,6 +10,7 @@ use contexture_store::{
 
 use crate::config::{self, Config, DATA};
 use crate::error::CliError;
+use crate::output::note;
 use crate::view::safe;
 use crate::{state, trust};
 
@@ -40,7 +41,7 @@ pub fn of(config: &Config) -> Result<Home, CliError> {
         });
     }
     if config.withheld.contains(&"store.url") {
-        eprintln!(
+        note!(
             "ctx: this folder is not trusted, so its store.url does not count: `ctx trust` shows it"
         );
     }
@@ -57,7 +58,7 @@ pub fn on_disk(config: &Config) -> Result<ProjectLog, CliError> {
     let options = FileOptions {
         durability: config.store.durability,
         patience: PATIENCE,
-        listener: Arc::new(|notice| eprintln!("ctx: {}", safe(&notice.to_string()))),
+        listener: Arc::new(|notice| note!("ctx: {}", safe(&notice.to_string()))),
     };
     let log = ProjectLog::new(&config.root.join(DATA), config.state.as_ref(), options)?;
     Ok(match trust::once() {
@@ -84,13 +85,13 @@ impl Home {
         let loaded = self.sessions.load(key)?;
         for odd in &loaded.oddities {
             let what = if odd.kept { "damaged" } else { "left aside" };
-            eprintln!(
+            note!(
                 "ctx: {}",
                 safe(&format!("session `{key}`, {what}: {}", odd.why))
             );
         }
         if !loaded.oddities.is_empty() {
-            eprintln!("     `ctx doctor` says more, and repairs with --fix");
+            note!("     `ctx doctor` says more, and repairs with --fix");
         }
         Ok(loaded)
     }

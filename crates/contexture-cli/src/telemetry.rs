@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contexture_fleet::tokens::{hex, random};
 use contexture_fleet::{Event, Fleet, Subscription};
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 /// Where the collector is.
@@ -35,7 +36,11 @@ pub fn export(fleet: &Fleet) {
 async fn run(mut events: Subscription, url: String, content: bool) {
     // One for the whole process; that it was set before is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().timeout(PATIENCE).build();
+    let client = reqwest::Client::builder()
+        .timeout(PATIENCE)
+        // What an agent did goes to the collector that was named, and to no other.
+        .redirect(Policy::none())
+        .build();
     let Ok(client) = client else { return };
     let mut turns = Turns {
         content,
@@ -62,8 +67,13 @@ async fn run(mut events: Subscription, url: String, content: bool) {
                     .send()
                     .await
                     .and_then(reqwest::Response::error_for_status);
-                if let Err(error) = sent {
-                    tracing::warn!(%error, "traces could not be exported");
+                match sent {
+                    Ok(answer) if !answer.status().is_success() => {
+                        let status = answer.status().as_u16();
+                        tracing::warn!(status, "traces were not taken; redirects are not followed");
+                    }
+                    Ok(_) => {}
+                    Err(error) => tracing::warn!(%error, "traces could not be exported"),
                 }
             }
         }

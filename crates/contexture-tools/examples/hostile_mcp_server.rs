@@ -1,7 +1,11 @@
 //! An MCP server that misbehaves in the way its first argument names: what the tests are run against.
 //! It speaks JSON-RPC by hand, so that it can break it.
 
-#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    clippy::print_stderr
+)]
 
 use std::io::Write;
 use std::process::ExitCode;

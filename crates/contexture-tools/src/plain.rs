@@ -1,10 +1,12 @@
 //! Text from outside, so written that it cannot pass for ours.
 
-/// The text on one line, without characters that a reader does not see: those are how a description
+use contexture::text::hidden::legible;
+
+/// The text on one line, with marks for characters that a reader does not see: those are how a description
 /// says one thing to a person and another to a model.
 pub(crate) fn one_line(text: &str) -> String {
-    let seen: String = text.chars().filter(|&c| !is_hidden(c)).collect();
-    seen.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = text.split_whitespace().collect();
+    legible(&words.join(" ")).into_owned()
 }
 
 /// The text with every line but the first indented, so that none of them can begin like one of ours.
@@ -37,17 +39,6 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
         .flat_map(|line| line.split(['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']))
 }
 
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}')
-        || (c.is_control() && !c.is_whitespace())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,9 +50,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_not_said() {
+    fn what_is_not_seen_is_shown() {
         let sly = "reads\u{200b} files\u{e0041}\u{202e}\n\tand \u{1b}[31mmore";
-        assert_eq!(one_line(sly), "reads files and [31mmore");
+        let shown = "reads⟨U+200B⟩ files⟨1 tag characters: \"A\"⟩⟨U+202E⟩ and ⟨ESC⟩[31mmore";
+        assert_eq!(one_line(sly), shown);
     }
 
     #[test]

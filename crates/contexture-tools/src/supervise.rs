@@ -10,10 +10,12 @@
 //! [`Program`](crate::process::Program).
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
+use contexture::text::hidden::legible;
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -61,10 +63,16 @@ pub fn run(args: &[OsString]) -> ExitCode {
     match runtime.map(|runtime| runtime.block_on(watch(parent, args, command))) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) | Err(error) => {
-            eprintln!("{}: {error}", command[0].to_string_lossy());
+            complain(&command[0], &error);
             ExitCode::from(127)
         }
     }
+}
+
+/// Says why the program did not start, to whoever reads its standard error.
+fn complain(program: &OsStr, error: &std::io::Error) {
+    let line = format!("{}: {error}", legible(&program.to_string_lossy()));
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Ties this process to its parent, and becomes the program.
@@ -76,7 +84,7 @@ fn become_program(parent: Pid, command: &[OsString]) -> ExitCode {
     }
     let mut program = std::process::Command::new(&command[0]);
     let error = program.args(&command[1..]).exec();
-    eprintln!("{}: {error}", command[0].to_string_lossy());
+    complain(&command[0], &error);
     ExitCode::from(127)
 }
 

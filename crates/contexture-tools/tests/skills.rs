@@ -305,7 +305,7 @@ fn the_overview_keeps_to_its_price() {
     let all = text(10_000);
     assert_eq!(all.matches("\n- s").count(), 100);
     assert!(
-        all.contains("\n- s000: For {{token}} work, and other things\n"),
+        all.contains("\n- s000: For {{token}} work,⟨U+200B⟩ and other things\n"),
         "{all}"
     );
     for most in [100, 300, 1_000] {

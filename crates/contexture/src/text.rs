@@ -1,5 +1,7 @@
 //! Small helps for texts, to people and to models.
 
+pub mod hidden;
+
 use std::borrow::Cow;
 
 /// The name in `known` that `word` was probably meant to be, written in whatever case; none where

@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stderr,
     clippy::print_stdout,
     missing_docs
 )]
@@ -14,6 +15,7 @@ mod chat_wire;
 mod export;
 mod fold;
 mod fuzz_seeds;
+mod hidden;
 mod import;
 mod inject;
 mod peers_bugs;

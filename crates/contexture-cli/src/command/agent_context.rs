@@ -6,7 +6,7 @@ use contexture_agent::clock::now;
 use serde_json::Value;
 
 use super::pool::load;
-use super::{at, print, print_json, to_value};
+use super::{at, print_content, print_json, to_value};
 use crate::args::{AgentContext, LocaleName, Source};
 use crate::error::CliError;
 use crate::{input, store};
@@ -50,7 +50,7 @@ pub fn agent_context(
         None => context.render(locale)?,
     };
     text.push('\n');
-    print(text.as_bytes())
+    print_content(text.as_bytes())
 }
 
 /// A file that is one JSON document.

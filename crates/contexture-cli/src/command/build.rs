@@ -2,7 +2,7 @@ use std::path::Path;
 
 use contexture::{Message, Session};
 
-use super::{at, print, print_json, read};
+use super::{at, print, print_data, print_json, read};
 use crate::args::{Build, Format};
 use crate::error::CliError;
 use crate::settings::settings;
@@ -21,7 +21,7 @@ pub fn build(options: &Build, json: bool, dir: Option<&Path>) -> Result<(), CliE
     match format {
         Format::Json => print_json(&built.to_result()),
         // Exactly the bytes that the digest is of: no newline behind them.
-        Format::Openai | Format::Anthropic | Format::Responses => print(built.body()),
+        Format::Openai | Format::Anthropic | Format::Responses => print_data(built.body()),
         Format::View => {
             let messages: Vec<&Message> = built.messages().collect();
             let receipt = built.receipt();

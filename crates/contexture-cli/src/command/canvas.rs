@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{print, print_json, runtime};
+use super::{print, print_content, print_json, runtime};
 use crate::args::Canvas;
 use crate::error::CliError;
 use crate::fleet::reach;
@@ -18,7 +18,7 @@ pub fn canvas(what: &Canvas, json: bool, dir: Option<&Path>) -> Result<(), CliEr
                 let canvas = fleet.call("canvas.get", json!({"agent": name})).await?;
                 match json {
                     true => print_json(&canvas),
-                    false => print(canvas["html"].as_str().unwrap_or_default().as_bytes()),
+                    false => print_content(canvas["html"].as_str().unwrap_or_default().as_bytes()),
                 }
             }
             Canvas::List => {

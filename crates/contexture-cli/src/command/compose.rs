@@ -1,7 +1,7 @@
 use contexture::json;
 use contexture::prompt::{self, ComposeOptions};
 
-use super::{at, print, print_json, to_value};
+use super::{at, print_content, print_json, to_value};
 use crate::args::{Compose, Source};
 use crate::error::CliError;
 use crate::input;
@@ -21,5 +21,5 @@ pub fn compose(options: &Compose, as_json: bool) -> Result<(), CliError> {
     }
     let mut text = prompt::system_prompt(&options).map_err(at(&source))?;
     text.push('\n');
-    print(text.as_bytes())
+    print_content(text.as_bytes())
 }

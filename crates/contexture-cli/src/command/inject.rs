@@ -16,6 +16,7 @@ use super::{print, print_json, run, to_value};
 use crate::args::{Inject, Source};
 use crate::config::{self, Config};
 use crate::error::CliError;
+use crate::output::note;
 use crate::view::{Paint, plural, safe, thousands};
 use crate::{input, providers};
 
@@ -27,7 +28,7 @@ pub fn inject(options: &Inject, json: bool, dir: Option<&Path>) -> Result<(), Cl
     let config = config::load(dir)?;
     let meta = meta(options)?;
     if !config.withheld.is_empty() {
-        eprintln!(
+        note!(
             "ctx: this folder is not trusted, so its {} do not count: `ctx trust` shows what they would do",
             config.withheld.join(", ")
         );

@@ -4,7 +4,7 @@ use contexture::Message;
 use contexture_store::Key;
 
 use super::point::{Point, recorded};
-use super::{print, print_json};
+use super::{print, print_data, print_json};
 use crate::args::{Format, Inspect};
 use crate::error::CliError;
 use crate::settings;
@@ -41,7 +41,7 @@ pub fn inspect(options: &Inspect, json: bool, dir: Option<&Path>) -> Result<(), 
     };
     point.request(settings, |built| match format {
         Format::Json => print_json(&built.to_result()),
-        Format::Openai | Format::Anthropic | Format::Responses => print(built.body()),
+        Format::Openai | Format::Anthropic | Format::Responses => print_data(built.body()),
         Format::View => {
             let messages: Vec<&Message> = built.messages().collect();
             let shown = Shown {

@@ -10,6 +10,7 @@ use super::{mcp_serve, print, print_json};
 use crate::args::{Mcp, Model};
 use crate::config;
 use crate::error::CliError;
+use crate::output::note;
 use crate::settings::tokenizer;
 use crate::view::{plural, safe, thousands};
 
@@ -92,7 +93,7 @@ fn list(states: &[Status], untrusted: &[ServerConfig], json: bool) -> Result<(),
         out.push_str(" no MCP servers: name some under `mcpServers` in contexture.json\n");
     }
     if !untrusted.is_empty() {
-        eprintln!("ctx: the project's servers are not started before `ctx trust`");
+        note!("ctx: the project's servers are not started before `ctx trust`");
     }
     print(out.as_bytes())
 }
@@ -148,10 +149,10 @@ fn tools(servers: &Servers, model: &Model, json: bool) -> Result<(), CliError> {
             State::Starting => "it has not answered yet",
             _ => continue,
         };
-        eprintln!("ctx: {}: {}", safe(&status.name), safe(why));
+        note!("ctx: {}: {}", safe(&status.name), safe(why));
     }
     for notice in servers.take_notices() {
-        eprintln!("ctx: {}", safe(&notice.to_string()));
+        note!("ctx: {}", safe(&notice.to_string()));
     }
     if json {
         return print_json(&Value::Array(rows));

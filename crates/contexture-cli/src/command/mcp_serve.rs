@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use super::runtime;
 use crate::args::At;
 use crate::error::CliError;
+use crate::output::{JsonLines, note};
 use crate::session;
 
 /// The most memory that one message may take once it is parsed.
@@ -39,13 +40,12 @@ pub fn serve(at: &At, dir: Option<&Path>) -> Result<(), CliError> {
             // Nothing that could be said over the protocol would be of use to a session that is over.
             Err(error) if error.why == Fault::Unauthorized => return Err(error.into()),
             // The daemon may come back, and each call says how it is.
-            Err(error) => eprintln!("ctx: {}", crate::view::safe(&error.to_string())),
+            Err(error) => note!("ctx: {}", crate::view::safe(&error.to_string())),
             Ok(_) => {}
         }
         let watching = tokio::spawn(server.clone().watch());
-        let (stdin, stdout) = rmcp::transport::stdio();
-        let stdin = Lines::new(stdin, LONGEST_LINE).holding(MAX_MESSAGE_HELD_BYTES);
-        let serving = server.serve((stdin, stdout));
+        let stdin = Lines::new(tokio::io::stdin(), LONGEST_LINE).holding(MAX_MESSAGE_HELD_BYTES);
+        let serving = server.serve((stdin, JsonLines::new()));
         let served = async {
             // One who hangs up before a word was said has no complaint.
             if let Ok(service) = serving.await {

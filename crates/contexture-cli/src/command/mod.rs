@@ -31,8 +31,6 @@ mod trust;
 mod update;
 mod worker;
 
-use std::io::{BufWriter, Write};
-
 use clap::CommandFactory;
 use contexture::ContextError;
 use contexture::build::BuildInput;
@@ -40,6 +38,7 @@ use serde_json::Value;
 
 use crate::args::{Args, Source};
 use crate::error::CliError;
+use crate::output::Out;
 use crate::{config, input};
 
 pub use acp::acp;
@@ -73,7 +72,7 @@ pub use worker::worker;
 
 /// `ctx config schema`.
 pub fn schema() -> Result<(), CliError> {
-    print(format!("{:#}\n", config::schema()).as_bytes())
+    print_data(format!("{:#}\n", config::schema()).as_bytes())
 }
 
 /// `ctx completions SHELL`.
@@ -98,18 +97,31 @@ fn at(source: &Source) -> impl Fn(ContextError) -> CliError + use<> {
     }
 }
 
-/// Writes to standard output.
-fn print(bytes: &[u8]) -> Result<(), CliError> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes)?;
+/// Writes text for people to standard output.
+fn print(text: &[u8]) -> Result<(), CliError> {
+    let mut out = Out::new();
+    out.text(&String::from_utf8_lossy(text))?;
+    Ok(out.flush()?)
+}
+
+/// Writes what somebody else wrote and is asked for as it is.
+fn print_content(content: &[u8]) -> Result<(), CliError> {
+    let mut out = Out::new();
+    out.content(content)?;
+    Ok(out.flush()?)
+}
+
+/// Writes JSON to the byte.
+fn print_data(json: &[u8]) -> Result<(), CliError> {
+    let mut out = Out::new();
+    out.data(json)?;
     Ok(out.flush()?)
 }
 
 /// One JSON document.
 fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<(), CliError> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
-    out.write_all(b"\n")?;
+    let mut out = Out::new();
+    out.json(value)?;
     Ok(out.flush()?)
 }
 

@@ -16,6 +16,7 @@ use crate::args::Orchestrate;
 use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet::{self, Reach};
+use crate::output::note;
 use crate::view::{Paint, Screen, Steps, safe, task_line};
 use crate::work::{self as pool, Native, PoolTools, TOOLS};
 use crate::{state, store};
@@ -75,20 +76,32 @@ async fn achieve(
     fleet: Arc<Reach>,
     json: bool,
 ) -> Result<(), CliError> {
-    let screen = Arc::new(Screen::new());
+    let shown = Shown {
+        screen: Arc::new(Screen::new()),
+        json,
+        output: run::Output::default(),
+    };
     let (begun, id) = oneshot::channel();
     let working = async {
         // Who could not begin says why itself.
         match id.await {
-            Ok(id) => work(goal, id, options, config, &fleet, &screen, json).await,
+            Ok(id) => work(goal, id, options, config, &fleet, &shown).await,
             Err(_) => Ok(()),
         }
     };
     let params = json!({"description": goal, "limits": spending(&options.spending)});
-    let following = follow(&fleet, params, begun, &screen, json);
+    let following = follow(&fleet, params, begun, &shown);
     let (followed, worked) = tokio::join!(following, working);
     worked?;
-    followed
+    followed?;
+    shown.output.end()
+}
+
+/// Where a goal is shown, and how that goes.
+struct Shown {
+    screen: Arc<Screen>,
+    json: bool,
+    output: run::Output,
 }
 
 /// Begins the goal, and shows what becomes of its parts until it is over.
@@ -96,17 +109,16 @@ async fn follow(
     fleet: &Reach,
     params: Value,
     begun: oneshot::Sender<String>,
-    screen: &Screen,
-    json: bool,
+    shown: &Shown,
 ) -> Result<(), CliError> {
     let mut begun = Some(begun);
     let paint = Paint::stderr();
     let followed = fleet.stream("task.goal", params, async |update: Value| {
         let task = &update["task"];
         if task.get("parent").is_some() {
-            match json {
+            match shown.json {
                 true => print_json(&update)?,
-                false => screen.note(&[task_line(task, 1, paint)])?,
+                false => shown.screen.note(&[task_line(task, 1, paint)])?,
             }
         } else if let Some(begun) = begun.take() {
             let _ = begun.send(task["id"].as_str().unwrap_or_default().to_owned());
@@ -123,10 +135,9 @@ async fn work(
     options: &Orchestrate,
     config: Config,
     fleet: &Arc<Reach>,
-    screen: &Arc<Screen>,
-    json: bool,
+    shown: &Shown,
 ) -> Result<(), CliError> {
-    let cancel = Interrupt::listen(screen).starts();
+    let cancel = Interrupt::listen(&shown.screen).starts();
     let tools = Arc::new(PoolTools {
         fleet: Arc::clone(fleet),
         goal: id.clone(),
@@ -134,7 +145,7 @@ async fn work(
         cancel,
     });
     let result = match price(options, &config) {
-        Ok(price) => orchestrator(goal, options, config, &tools, price, screen, json)
+        Ok(price) => orchestrator(goal, options, config, &tools, price, shown)
             .await
             .map(|result| (result, price)),
         Err(error) => Err(error),
@@ -201,8 +212,7 @@ async fn orchestrator(
     config: Config,
     tools: &Arc<PoolTools>,
     price: Price,
-    screen: &Arc<Screen>,
-    json: bool,
+    shown: &Shown,
 ) -> Result<AgentResult, CliError> {
     let home = store::of(&config)?;
     let model = agent::model(&options.agent, &config).await?;
@@ -238,7 +248,7 @@ async fn orchestrator(
         ..
     } = agent::make(&own, begin).await?;
     for notice in notices {
-        eprintln!("ctx: {}", safe(&notice));
+        note!("ctx: {}", safe(&notice));
     }
     agent.options.limits.budget = Budget {
         max_tokens: options.spending.max_tokens.map(|most| most as u64),
@@ -253,21 +263,22 @@ async fn orchestrator(
         let context = context["prompt"].as_str().map(pool::told);
         context.into_iter().collect()
     }));
-    let steps = (!json).then(|| Steps::begin(screen, chat.settings().config.max_input_tokens));
+    let budget = chat.settings().config.max_input_tokens;
+    let steps = (!shown.json).then(|| Steps::begin(&shown.screen, budget));
     let on = |event: Event| {
-        let _ = match &steps {
+        shown.output.wrote(match &steps {
             Some(steps) => steps.show(&event),
             None if event.is_live() => Ok(()),
             None => run::line(&event),
-        };
+        });
     };
     let result = agent
         .run(&mut chat, Message::user(goal), &tools.cancel, &on)
         .await;
     drop(steps);
-    if !json {
+    if !shown.json {
         let key = chat.key();
-        eprintln!("session {key}: `ctx inspect {key}` shows what the orchestrator was told");
+        note!("session {key}: `ctx inspect {key}` shows what the orchestrator was told");
     }
     Ok(result?)
 }

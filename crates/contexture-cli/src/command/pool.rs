@@ -17,6 +17,7 @@ use crate::args::{Pool as Command, PoolAdd};
 use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet::daemon;
+use crate::output::note;
 use crate::state;
 use crate::store::{self, Home};
 use crate::view::{self, Paint, plural, safe};
@@ -81,7 +82,7 @@ pub(super) fn load(home: &Home) -> Result<(BoardLog, LoadedBoard), CliError> {
     let log = work::board(home)?;
     let loaded = log.load()?;
     for odd in &loaded.oddities {
-        eprintln!("ctx: {}", safe(&format!("pool, left aside: {odd}")));
+        note!("ctx: {}", safe(&format!("pool, left aside: {odd}")));
     }
     Ok((log, loaded))
 }
@@ -148,7 +149,7 @@ fn list(pool: &Pool, json: bool) -> Result<(), CliError> {
         return print_json(&to_value(pool)?);
     }
     if pool.is_empty() {
-        eprintln!("no resources yet: `ctx pool add ID --capability NAME` adds one");
+        note!("no resources yet: `ctx pool add ID --capability NAME` adds one");
         return Ok(());
     }
     print(view::resources(pool, Paint::stdout()).as_bytes())
@@ -159,7 +160,7 @@ fn catalog(pool: &Pool, json: bool) -> Result<(), CliError> {
         return print_json(&to_value(pool.summary())?);
     }
     if pool.is_empty() {
-        eprintln!("no resources yet: `ctx pool add ID --capability NAME` adds one");
+        note!("no resources yet: `ctx pool add ID --capability NAME` adds one");
         return Ok(());
     }
     print(view::catalog(pool, Paint::stdout()).as_bytes())

@@ -1,4 +1,3 @@
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use contexture_store::{Key, StoreError};
 use super::{at, read, to_value};
 use crate::args::{Format, Replay, Source};
 use crate::error::CliError;
+use crate::output::{Out, note};
 use crate::settings::{of_session, settings};
 use crate::view::{Paint, Table};
 use crate::{config, store};
@@ -24,7 +24,7 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
     let format = options
         .format
         .unwrap_or(if json { Format::Json } else { Format::View });
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = Out::new();
     let mut table = Table::new(Paint::stdout());
     let mut differs = None;
     let mut requests = 0;
@@ -36,14 +36,12 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
             differs = Some((step.clone(), recorded.clone()));
         }
         written = match format {
-            Format::Json => to_value(step).and_then(|v| Ok(writeln!(out, "{v}")?)),
+            Format::Json => to_value(step).and_then(|v| Ok(out.data(format!("{v}\n").as_bytes())?)),
             Format::Openai | Format::Anthropic | Format::Responses => out
-                .write_all(built.body())
-                .and_then(|()| out.write_all(b"\n"))
+                .data(built.body())
+                .and_then(|()| out.data(b"\n"))
                 .map_err(CliError::from),
-            Format::View => out
-                .write_all(table.row(step).as_bytes())
-                .map_err(CliError::from),
+            Format::View => out.text(&table.row(step)).map_err(CliError::from),
         };
         match &written {
             Ok(()) => Ok(()),
@@ -59,18 +57,18 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
     written?;
     done.map_err(&what.named)?;
     if format == Format::View {
-        out.write_all(table.end(budget).as_bytes())?;
+        out.text(&table.end(budget))?;
     }
     out.flush()?;
     drop(out);
     match differs {
         Some((step, recorded)) => Err(difference(&what.input.session_entries, &step, recorded)),
         None if options.verify && requests == 0 => {
-            eprintln!("no request was recorded, so there is nothing to verify");
+            note!("no request was recorded, so there is nothing to verify");
             Ok(())
         }
         None if options.verify => {
-            eprintln!("{requests} recorded requests, each made again byte for byte");
+            note!("{requests} recorded requests, each made again byte for byte");
             Ok(())
         }
         None => Ok(()),

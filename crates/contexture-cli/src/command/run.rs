@@ -1,7 +1,5 @@
-use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::Message;
 use contexture_agent::{AgentResult, Ended, Event};
@@ -10,6 +8,7 @@ use crate::agent::{self, Interrupt, Ready};
 use crate::args::Run;
 use crate::error::CliError;
 use crate::input;
+use crate::output::{Out, note};
 use crate::view::{Screen, Steps, safe};
 
 /// `ctx run`.
@@ -25,22 +24,18 @@ pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError
             ..
         } = agent::ready(&options.agent, "run", dir, &screen).await?;
         for notice in notices {
-            eprintln!("ctx: {}", safe(&notice));
+            note!("ctx: {}", safe(&notice));
         }
         let cancel = Interrupt::listen(&screen).starts();
         let budget = chat.settings().config.max_input_tokens;
         let steps = (!json).then(|| Steps::begin(&screen, budget));
-        // Whoever reads us may go away in the middle; the run goes on, the log is worth it.
-        let broken = Arc::new(AtomicBool::new(false));
+        let output = Output::default();
         let on = |event: Event| {
-            let printed = match &steps {
+            output.wrote(match &steps {
                 Some(steps) => steps.show(&event),
                 None if event.is_live() => Ok(()),
                 None => line(&event),
-            };
-            if printed.is_err() {
-                broken.store(true, Ordering::Relaxed);
-            }
+            });
         };
         let result = agent
             .run(&mut chat, Message::user(task), &cancel, &on)
@@ -49,13 +44,32 @@ pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError
         let result = result?;
         if !json {
             let key = chat.key();
-            eprintln!("session {key}: `ctx inspect {key}` shows what the model was told");
+            note!("session {key}: `ctx inspect {key}` shows what the model was told");
         }
-        match broken.load(Ordering::Relaxed) {
-            true => Err(CliError::Pipe),
-            false => ended(&result),
-        }
+        output.end()?;
+        ended(&result)
     })
+}
+
+/// How writing goes while something is under way. Whoever reads us may go away in the middle; the run goes on, the log
+/// is worth it.
+#[derive(Default)]
+pub struct Output(Mutex<Option<std::io::Error>>);
+
+impl Output {
+    /// Notes what came of a write.
+    pub fn wrote(&self, written: std::io::Result<()>) {
+        if let Err(error) = written {
+            let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(error);
+        }
+    }
+
+    /// The first write that failed, if one did.
+    pub fn end(self) -> Result<(), CliError> {
+        let first = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        first.map_or(Ok(()), |error| Err(error.into()))
+    }
 }
 
 /// A runtime with two threads: one may wait for a disk while the other listens to a server.
@@ -87,9 +101,10 @@ pub(super) fn task(given: &str) -> Result<String, CliError> {
 
 /// An event as a line of JSON.
 pub fn line(event: &Event) -> std::io::Result<()> {
-    let text = serde_json::to_string(event)?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")?;
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    let mut out = Out::new();
+    out.data(&line)?;
     out.flush()
 }
 

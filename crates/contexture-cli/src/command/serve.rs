@@ -1,6 +1,5 @@
 //! `ctx serve`: the daemon, from its lock to its end.
 
-use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,9 +17,10 @@ use crate::args::{LogFormat, Serve};
 use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet;
+use crate::output;
 use crate::state;
 use crate::telemetry;
-use crate::view::Paint;
+use crate::view::{Paint, safe};
 use crate::work::{self, Native};
 
 /// What of the log is shown.
@@ -49,7 +49,7 @@ pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliE
             print_json(&json!({"url": url, "signIn": link, "pid": std::process::id()}))?;
         } else {
             let paint = Paint::stdout();
-            let root = config.root.display();
+            let root = safe(&config.root.display().to_string());
             print(format!(" {}  serves {root}\n", paint.bold(&url)).as_bytes())?;
             print(format!(" {}  opens the dashboard, once\n", paint.fg(75, &link)).as_bytes())?;
         }
@@ -134,8 +134,8 @@ pub(super) fn log(format: LogFormat, level: &str) {
     let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new(level));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal() && Paint::stderr().colour);
+        .with_writer(|| output::Log)
+        .with_ansi(false);
     // Only once in a process, which is where we are.
     let _ = match format {
         LogFormat::Text => log.with_target(false).try_init(),

@@ -1,6 +1,5 @@
 //! `ctx serve link`: a new sign-in link of the daemon that runs.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
@@ -9,6 +8,7 @@ use super::{print, print_json, runtime};
 use crate::args::ServeCommand;
 use crate::error::CliError;
 use crate::fleet::daemon_only;
+use crate::output::note;
 use crate::view::safe;
 
 /// `ctx serve link`.
@@ -27,10 +27,6 @@ pub fn serve_link(what: &ServeCommand, json: bool, dir: Option<&Path>) -> Result
     let link = safe(made["signIn"].as_str().unwrap_or_default());
     print(format!("{link}\n").as_bytes())?;
     let minutes = made["expiresSeconds"].as_u64().unwrap_or_default() / 60;
-    // The link is out: a standard error that is closed takes nothing from it.
-    let _ = writeln!(
-        std::io::stderr(),
-        " opens the dashboard once, within {minutes} minutes"
-    );
+    note!(" opens the dashboard once, within {minutes} minutes");
     Ok(())
 }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::{print, print_json};
 use crate::args::{Model, Skills as Command};
 use crate::error::CliError;
+use crate::output::note;
 use crate::settings::tokenizer;
-use crate::view::{Paint, plural, safe, thousands};
+use crate::view::{Paint, plural, safe, safe_lines, thousands};
 use crate::{config, skills as found};
 
 /// `ctx skills`.
@@ -17,11 +18,11 @@ pub fn skills(what: &Command, json: bool, dir: Option<&Path>) -> Result<(), CliE
     let config = config::load(dir)?;
     let (skills, left_out) = found::discover(&config)?;
     if left_out > 0 {
-        eprintln!(
+        note!(
             "ctx: {} of this project left out: the folder is not trusted",
             plural(left_out, "skill")
         );
-        eprintln!("     `ctx trust` shows what it would allow, and asks");
+        note!("     `ctx trust` shows what it would allow, and asks");
     }
     let counter = |model: &Model| {
         let chosen = config
@@ -112,12 +113,11 @@ fn show(
         about["content"] = json!(content);
         return print_json(&about);
     }
-    eprintln!(
+    note!(
         "{} tokens when it is loaded",
         thousands(tokenizer.count(&content))
     );
-    let lines: String = content.lines().map(|line| safe(line) + "\n").collect();
-    print(lines.as_bytes())
+    print(format!("{}\n", safe_lines(content.trim_end_matches('\n'))).as_bytes())
 }
 
 fn about(skill: &Skill, tokenizer: &dyn Tokenizer) -> Result<Value, CliError> {

@@ -10,6 +10,7 @@ use super::{print, print_json, runtime};
 use crate::args::{Spending, Task, TaskDispatch};
 use crate::error::CliError;
 use crate::fleet::{Reach, reach};
+use crate::output::note;
 use crate::view::{self, Paint, safe};
 use crate::work::Native;
 
@@ -70,9 +71,9 @@ async fn dispatch(
         }
         print(format!("{}\n", view::task_line(&task, 0, Paint::stdout())).as_bytes())?;
         match &fleet {
-            Reach::Daemon(_) => eprintln!("     `ctx task show {id} --wait` waits for its result"),
+            Reach::Daemon(_) => note!("     `ctx task show {id} --wait` waits for its result"),
             Reach::Here { .. } => {
-                eprintln!("     it waits until somebody hands it out: `ctx serve`");
+                note!("     it waits until somebody hands it out: `ctx serve`");
             }
         }
         return Ok(());
@@ -116,7 +117,7 @@ async fn over(fleet: &Reach, id: &str) -> Result<Value, CliError> {
             // Whoever waits wants to know for what.
             Some("blocked") if !told => {
                 let why = safe(task["why"].as_str().unwrap_or_default());
-                eprintln!("ctx: {id} waits for somebody who can: {why}");
+                note!("ctx: {id} waits for somebody who can: {why}");
             }
             _ => {}
         }
@@ -131,7 +132,7 @@ fn list(all: &Value, json: bool) -> Result<(), CliError> {
     let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
     match all.is_empty() {
         true => {
-            eprintln!("no tasks: `ctx task dispatch \"…\"` makes one");
+            note!("no tasks: `ctx task dispatch \"…\"` makes one");
             Ok(())
         }
         false => print(view::tasks(all, Paint::stdout()).as_bytes()),

@@ -5,6 +5,7 @@ use super::{print, print_json, read};
 use crate::args::Tokens;
 use crate::error::CliError;
 use crate::input;
+use crate::output::note;
 use crate::settings::tokenizer;
 use crate::view::thousands;
 
@@ -54,6 +55,6 @@ pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
         }));
     }
     let bound = if tokenizer.exact() { "" } else { "at most " };
-    eprintln!("{bound}{} tokens by {}", thousands(total), tokenizer.name());
+    note!("{bound}{} tokens by {}", thousands(total), tokenizer.name());
     print(format!("{total}\n").as_bytes())
 }

@@ -1,5 +1,5 @@
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::Path;
 
 use contexture::json::{MAX_BYTES, parse};
@@ -7,11 +7,11 @@ use contexture::prompt::signature;
 use contexture::{ContextError, inject::ToolDefinition};
 use serde_json::{Map, Value, json};
 
-use super::{print, print_json, runtime};
+use super::{print, print_content, print_json, runtime};
 use crate::args::Tool;
 use crate::error::CliError;
 use crate::session;
-use crate::view::{plural, safe, safe_lines};
+use crate::view::{plural, safe};
 
 /// `ctx tool`.
 pub fn tool(what: &Tool, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
@@ -63,11 +63,10 @@ fn show(said: Value, json: bool) -> Result<(), CliError> {
         return print_json(&json!({"content": said}));
     }
     let text = match said {
-        Value::String(text) if std::io::stdout().is_terminal() => safe_lines(&text),
         Value::String(text) => text,
         other => other.to_string(),
     };
-    print(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
+    print_content(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
 }
 
 /// All arguments at once.

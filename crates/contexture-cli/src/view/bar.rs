@@ -2,6 +2,7 @@ use contexture_model::weights::Progress;
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Paint, safe};
+use crate::output::note;
 
 /// How far something is, on standard error: a bar on a terminal, a line each ten percent elsewhere.
 pub struct Bar {
@@ -63,7 +64,7 @@ impl Bar {
             Form::Lines(_) if matches!(step, "checking" | "unpacking") => {
                 // Soon over.
                 if let (true, Some(total)) = (begins, total) {
-                    eprintln!("ctx: {}: {step}: {}", self.name, DecimalBytes(total));
+                    note!("ctx: {}: {step}: {}", self.name, DecimalBytes(total));
                 }
             }
             Form::Lines(told) => {
@@ -77,7 +78,7 @@ impl Bar {
                     let of = total.map_or_else(String::new, |total| {
                         format!(" of {} ({}%)", DecimalBytes(total), tenths * 10)
                     });
-                    eprintln!("ctx: {}: {step}: {}{of}", self.name, DecimalBytes(done));
+                    note!("ctx: {}: {step}: {}{of}", self.name, DecimalBytes(done));
                 }
             }
             Form::Drawn(bar) => {
@@ -109,7 +110,7 @@ impl Bar {
         let line = format!("{}: {words}", self.name);
         match &self.form {
             Form::Quiet => {}
-            Form::Lines(_) => eprintln!("ctx: {line}"),
+            Form::Lines(_) => note!("ctx: {line}"),
             Form::Drawn(bar) => {
                 if let Ok(style) = ProgressStyle::with_template("{msg}") {
                     bar.set_style(style);

@@ -1,11 +1,12 @@
 //! The keyboard while nobody edits a line: quiet, or answering one question.
 
-use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
+
+use crate::output::draw;
 
 /// The terminal's own settings, to go back to.
 pub struct Keys {
@@ -81,10 +82,8 @@ fn read(asked: &Asked) -> Option<String> {
     }
 }
 
-fn show(text: &str) {
-    let mut out = std::io::stderr().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+fn show(typed: &str) {
+    draw(typed, "");
 }
 
 impl Asked {

@@ -5,6 +5,7 @@ mod diff;
 mod keys;
 mod meter;
 mod paint;
+mod pieces;
 mod pool;
 mod replay;
 mod request;
@@ -14,10 +15,13 @@ mod steps;
 mod task;
 mod tool_line;
 
+use contexture::text::hidden::legible;
+
 pub use bar::Bar;
 pub use diff::diff;
 pub use keys::Asked;
 pub use paint::{Paint, clip, width};
+pub use pieces::Pieces;
 pub use pool::{catalog, resources};
 pub use replay::Table;
 pub use request::{Shown, describe, request};
@@ -26,22 +30,10 @@ pub use session::{Listed, entries, sessions};
 pub use steps::Steps;
 pub use task::{task, task_line, tasks};
 
-/// Text from outside, made harmless for a terminal: control characters, bidirectional overrides,
-/// zero-width and tag characters become visible or a dot. The log keeps them as they are.
+/// Text from outside on one line, harmless for a terminal: what controls it or hides in the text becomes visible. The
+/// log keeps it as it is.
 pub fn safe(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\r' => '⏎',
-            '\t' => ' ',
-            c if c.is_control() => '·',
-            '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}' => '·',
-            c => c,
-        })
-        .collect()
+    legible(text).replace('\n', "⏎").replace('\t', " ")
 }
 
 /// A line from outside with the characters that nobody would see spelled out, for whoever has to judge it.
@@ -61,8 +53,7 @@ pub fn revealed(text: &str) -> String {
 
 /// Text of several lines, harmless for a terminal.
 pub fn safe_lines(text: &str) -> String {
-    let text = text.replace('\r', "").replace('\t', "    ");
-    text.split('\n').map(safe).collect::<Vec<_>>().join("\n")
+    legible(text).replace('\t', "    ")
 }
 
 /// `12,345`.

@@ -1,4 +1,4 @@
-use std::io::IsTerminal;
+use crate::output;
 
 /// Colours, or none: on a terminal that wants them.
 #[derive(Debug, Clone, Copy)]
@@ -10,12 +10,12 @@ pub struct Paint {
 impl Paint {
     /// For standard output as it is.
     pub fn stdout() -> Self {
-        Self::on(std::io::stdout().is_terminal())
+        Self::on(output::is_terminal())
     }
 
     /// For standard error as it is.
     pub fn stderr() -> Self {
-        Self::on(std::io::stderr().is_terminal())
+        Self::on(output::notes_are_seen())
     }
 
     fn on(terminal: bool) -> Self {

@@ -1,12 +1,13 @@
 //! The terminal as a run uses it: text that stays, and below it a few lines that are drawn anew until
 //! they stay too.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::keys::Keys;
-use super::{Paint, clip, safe_lines};
+use super::{Paint, Pieces, clip, safe_lines};
+use crate::output::{self, Out, draw, tell};
 
 /// Standard output for what the model says, standard error for all else.
 pub struct Screen {
@@ -25,6 +26,8 @@ struct State {
     drawn: usize,
     /// Whether the last line of text has no end yet.
     open: bool,
+    /// The end of the last piece, which the next one may change.
+    pieces: Pieces,
     /// White space that is shown only if something follows it.
     held: String,
     /// Since when a question is open, and how long questions were open before.
@@ -49,10 +52,7 @@ impl Screen {
     /// The terminal as it is.
     pub fn new() -> Self {
         let paint = Paint::stdout();
-        let (out, err) = (
-            std::io::stdout().is_terminal(),
-            std::io::stderr().is_terminal(),
-        );
+        let (out, err) = (output::is_terminal(), output::notes_are_seen());
         let moves = out && err && paint.colour;
         Self {
             streams: out,
@@ -76,15 +76,15 @@ impl Screen {
             keys.hush();
         }
         if self.moves {
-            let _ = err("\x1b[?25l");
+            draw("\x1b[?25l", "");
         }
     }
 
     /// It is over: the terminal is as it was.
     pub fn end(&self) {
         let mut state = self.state();
-        let _ = erase(&mut state);
-        let _ = end_line(&mut state);
+        erase(&mut state);
+        let _ = self.end_line(&mut state);
         drop(state);
         self.restore();
     }
@@ -92,7 +92,7 @@ impl Screen {
     /// The cursor and the keyboard as they were, from wherever.
     pub fn restore(&self) {
         if self.moves {
-            let _ = err("\x1b[?25h");
+            draw("\x1b[?25h", "");
         }
         if let Some(keys) = &self.keys {
             keys.restore();
@@ -102,53 +102,36 @@ impl Screen {
     /// What the model says, as it arrives. White space at its end waits for what follows.
     pub fn say(&self, text: &str) -> std::io::Result<()> {
         let mut state = self.state();
-        let text = format!("{}{}", std::mem::take(&mut state.held), safe_lines(text));
-        let text = if state.open {
-            &text
-        } else {
-            text.trim_start_matches('\n')
-        };
-        let shown = text.trim_end();
-        state.held = text[shown.len()..].to_owned();
-        if shown.is_empty() {
-            return Ok(());
-        }
-        erase(&mut state)?;
-        if !state.open && self.moves && state.last == Last::Note {
-            out("\n")?;
-        }
-        state.open = true;
-        state.last = Last::Text;
-        out(shown)
+        let text = state.pieces.add(text);
+        self.put(&mut state, &text)
     }
 
     /// Ends what was said.
     pub fn said(&self) -> std::io::Result<()> {
-        end_line(&mut self.state())
+        self.end_line(&mut self.state())
     }
 
     /// Lines that stay, on standard error.
     pub fn note(&self, lines: &[String]) -> std::io::Result<()> {
         let mut state = self.state();
-        erase(&mut state)?;
-        end_line(&mut state)?;
+        erase(&mut state);
+        let ended = self.end_line(&mut state);
         state.last = Last::Note;
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        err(&text)
+        tell(&text);
+        ended
     }
 
     /// An empty line between what was said and what is done next.
     pub fn part(&self) -> std::io::Result<()> {
         let mut state = self.state();
-        end_line(&mut state)?;
-        match self.moves && state.last == Last::Text {
-            true => {
-                state.last = Last::Note;
-                erase(&mut state)?;
-                err("\n")
-            }
-            false => Ok(()),
+        self.end_line(&mut state)?;
+        if self.moves && state.last == Last::Text {
+            state.last = Last::Note;
+            erase(&mut state);
+            tell("\n");
         }
+        Ok(())
     }
 
     /// For how long questions were open, up to now.
@@ -162,27 +145,25 @@ impl Screen {
         if !self.moves || state.paused.is_some() || (rows.is_empty() && state.drawn == 0) {
             return Ok(());
         }
-        end_line(&mut state)?;
+        self.end_line(&mut state)?;
         let shown = &rows[rows.len().saturating_sub(ROWS)..];
-        let mut text = up(state.drawn);
-        for row in shown {
-            text.push_str(&clip(row, self.paint.width.saturating_sub(1)));
-            text.push('\n');
-        }
+        let room = self.paint.width.saturating_sub(1);
+        let text: String = shown.iter().map(|row| clip(row, room) + "\n").collect();
+        draw(&up(state.drawn), &text);
         state.drawn = shown.len();
-        err(&text)
+        Ok(())
     }
 
     /// Makes way for a question: nothing moves until [`Screen::resume`].
     pub fn pause(&self, question: &str) {
         let mut state = self.state();
-        let _ = erase(&mut state);
-        let _ = end_line(&mut state);
+        erase(&mut state);
+        let _ = self.end_line(&mut state);
         state.paused = Some(Instant::now());
         state.last = Last::Note;
-        let _ = err(question);
+        tell(question);
         if self.moves {
-            let _ = err("\x1b[?25h");
+            draw("\x1b[?25h", "");
         }
     }
 
@@ -201,15 +182,47 @@ impl Screen {
         self.keys.as_ref()
     }
 
+    /// Shows text, but for the white space at its end.
+    fn put(&self, state: &mut State, text: &str) -> std::io::Result<()> {
+        let text = format!("{}{}", std::mem::take(&mut state.held), safe_lines(text));
+        let text = if state.open {
+            &text
+        } else {
+            text.trim_start_matches('\n')
+        };
+        let shown = text.trim_end();
+        state.held = text[shown.len()..].to_owned();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        erase(state);
+        if !state.open && self.moves && state.last == Last::Note {
+            out("\n")?;
+        }
+        state.open = true;
+        state.last = Last::Text;
+        out(shown)
+    }
+
+    fn end_line(&self, state: &mut State) -> std::io::Result<()> {
+        let rest = state.pieces.end();
+        self.put(state, &rest)?;
+        state.held.clear();
+        match std::mem::take(&mut state.open) {
+            true => out("\n"),
+            false => Ok(()),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn erase(state: &mut State) -> std::io::Result<()> {
+fn erase(state: &mut State) {
     match std::mem::take(&mut state.drawn) {
-        0 => Ok(()),
-        rows => err(&up(rows)),
+        0 => {}
+        rows => draw(&up(rows), ""),
     }
 }
 
@@ -221,22 +234,8 @@ fn up(rows: usize) -> String {
     }
 }
 
-fn end_line(state: &mut State) -> std::io::Result<()> {
-    state.held.clear();
-    match std::mem::take(&mut state.open) {
-        true => out("\n"),
-        false => Ok(()),
-    }
-}
-
 fn out(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
-}
-
-fn err(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stderr().lock();
-    out.write_all(text.as_bytes())?;
+    let mut out = Out::new();
+    out.text(text)?;
     out.flush()
 }

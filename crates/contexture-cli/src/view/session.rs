@@ -1,10 +1,11 @@
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io;
 
 use contexture::{Entry, Payload};
 use contexture_store::{Loaded, StreamInfo};
 
 use super::{Paint, describe, plural, safe, thousands, width};
+use crate::output::Out;
 use contexture_agent::clock::ago;
 
 /// A session, and what it is about.
@@ -52,7 +53,7 @@ pub fn sessions(all: &[Listed], paint: Paint) -> String {
 }
 
 /// The entries of a session, one a line, with those that it was forked from.
-pub fn entries(loaded: &Loaded, paint: Paint, out: &mut impl Write) -> io::Result<()> {
+pub fn entries(loaded: &Loaded, paint: Paint, out: &mut Out) -> io::Result<()> {
     let log = loaded.view.log();
     let own = loaded.owners.last().map_or(0, |(_, start)| *start);
     for (position, entry) in log.iter().enumerate() {
@@ -60,13 +61,10 @@ pub fn entries(loaded: &Loaded, paint: Paint, out: &mut impl Write) -> io::Resul
             && loaded.owners.len() > 1
         {
             let what = if position == own { "its own" } else { "from" };
-            writeln!(
-                out,
-                " {}",
-                paint.dim(&format!("── {what}: {}", safe(owner.as_str())))
-            )?;
+            let head = format!("── {what}: {}", safe(owner.as_str()));
+            out.text(&format!(" {}\n", paint.dim(&head)))?;
         }
-        writeln!(out, "{}", line(entry, position, loaded, paint))?;
+        out.text(&format!("{}\n", line(entry, position, loaded, paint)))?;
     }
     Ok(())
 }

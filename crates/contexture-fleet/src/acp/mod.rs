@@ -19,6 +19,8 @@ pub(crate) mod shorten;
 mod terminals;
 mod wire;
 
+use contexture::text::hidden::legible;
+
 pub use connection::{Connection, Ended};
 pub use error::AcpError;
 pub use facts::{AgentFacts, AuthMethod};
@@ -28,11 +30,11 @@ pub use serve::{Answer, Ask, Choice, Host};
 /// The version of the protocol that we speak.
 pub const PROTOCOL_VERSION: u64 = 1;
 
-/// The beginning of a text that may be long, on one line, with a mark where it was cut.
+/// The beginning of a text that may be long, on one line and with nothing hidden in it, with a mark where it was cut.
 fn bounded(text: &str, most: usize) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", text[..at].replace(char::is_control, " ")),
-        None => text.chars().map(plain).collect(),
-    }
+    let (text, more) = match text.char_indices().nth(most) {
+        Some((at, _)) => (&text[..at], "…"),
+        None => (text, ""),
+    };
+    format!("{}{more}", legible(text).replace(['\n', '\t'], " "))
 }

@@ -1,5 +1,10 @@
 //! The daemon's HTTP side over real connections, with a small service behind it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
 
 mod a48_no_cookie;
 mod a49_idle;

@@ -3,6 +3,7 @@
 use super::run::{Ending, Report};
 use super::{processes, words};
 use crate::Outcome;
+use contexture::text::hidden::legible;
 
 /// The most characters of a command in a summary.
 const COMMAND: usize = 120;
@@ -58,20 +59,5 @@ fn summary(command: &str, lines: &[String], outputs: &[&str]) -> String {
         .filter(|text| !text.is_empty());
     let lines = lines.iter().map(String::as_str).chain(outputs);
     let all = format!("$ {shown}\n{}", lines.collect::<Vec<_>>().join("\n"));
-    all.chars().map(harmless).collect()
-}
-
-/// Control characters, and those that change the direction of text or cannot be seen, become a dot.
-fn harmless(c: char) -> char {
-    match c {
-        '\n' => c,
-        '\t' => ' ',
-        c if c.is_control() => '·',
-        '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}' => '·',
-        c => c,
-    }
+    legible(&all).replace('\t', " ")
 }

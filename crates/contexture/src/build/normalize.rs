@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use super::dedupe;
 use super::fit;
-use super::hidden;
 use super::item::{Item, Kind, Piece, Pricing, Rule, Shown, Source};
 use super::marks;
 use crate::entry::{Live, Payload};
 use crate::message::legal;
 use crate::prompt::{self, Stability, Template};
+use crate::text::hidden::reveal;
 use crate::text::unclosed;
 use crate::{Content, ContextError, Entry, Message, Role, ToolCall, View, Wire, json};
 
@@ -167,7 +167,7 @@ impl Weave {
         let mut hidden = 0;
         let message = match &entry.payload {
             Payload::Injection(injection) => {
-                let seen = hidden::visible(&injection.content).filter(|_| pricing.reveals);
+                let seen = reveal(&injection.content).filter(|_| pricing.reveals);
                 let content = match seen {
                     Some((content, found)) => {
                         hidden = found;

@@ -8,8 +8,8 @@ use super::block::{Block, blocks};
 use super::conversation::{Kind, Said};
 use super::decided::{Decided, count};
 use super::outline::{Outline, Row, is_long, line, time};
-use super::visible::visible;
 use crate::entry::tool_name;
+use crate::text::hidden::legible;
 use crate::{ContextError, EntryId, Role, View};
 
 /// The page; everything that is written into it is escaped by its name's end.
@@ -118,7 +118,7 @@ impl Item {
                 id,
                 arguments,
             } => Shown {
-                text: visible(&arguments).into_owned(),
+                text: legible(&arguments).into_owned(),
                 ..Shown::new("call", &format!("{name} · {id}"), "")
             },
         });
@@ -165,7 +165,7 @@ impl Shown {
         Self {
             kind,
             label: line(label),
-            text: visible(text).into_owned(),
+            text: legible(text).into_owned(),
             folded: false,
         }
     }

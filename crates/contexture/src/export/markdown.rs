@@ -6,7 +6,7 @@ use super::conversation::{Kind, Said};
 use super::decided::{Decided, count};
 use super::outline::{Outline, Row, is_long, line, time};
 use super::prose::prose;
-use super::visible::visible;
+use crate::text::hidden::legible;
 use crate::{ContextError, Role, View};
 
 /// The session as Markdown: a heading for each message, tool results and thoughts in fences, the
@@ -78,7 +78,7 @@ impl Document {
     }
 
     fn text(&mut self, text: &str) {
-        let text = visible(text);
+        let text = legible(text);
         match prose(&text) {
             Some(prose) => self.block(prose.trim_end()),
             None => self.fence(&text, "text"),
@@ -101,7 +101,7 @@ impl Document {
     }
 
     fn fence(&mut self, text: &str, language: &str) {
-        let text = visible(text);
+        let text = legible(text);
         let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         let text = text.trim_end_matches('\n');
@@ -120,7 +120,7 @@ impl Document {
 /// Text in which nothing is markup.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in visible(text).chars() {
+    for c in legible(text).chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),

@@ -11,7 +11,7 @@ mod html;
 mod markdown;
 mod outline;
 mod prose;
-mod visible;
+mod target;
 mod wire;
 
 pub use conversation::{Conversation, Kind, Said, conversation};

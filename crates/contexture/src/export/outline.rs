@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::conversation::{Conversation, Kind, Said, conversation};
 use super::decided::{Decided, count, decided};
-use super::visible::visible;
+use crate::text::hidden::legible;
 use crate::{ContextError, EntryId, View};
 
 pub(super) struct Outline<'a> {
@@ -127,7 +127,7 @@ pub(super) fn time(timestamp: &str) -> String {
 
 /// Text that stays on one line.
 pub(super) fn line(text: &str) -> String {
-    visible(text).replace(['\n', '\t'], " ")
+    legible(text).replace(['\n', '\t'], " ")
 }
 
 /// Whether a text is too long to be read in passing.

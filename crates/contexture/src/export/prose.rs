@@ -1,9 +1,12 @@
 //! A message's own Markdown inside a document of ours.
 //!
 //! It may do as it likes but for what reaches out of its place: headings go below ours, HTML and
-//! images become text, so that nothing is fetched and nothing is closed that we opened. What cannot
+//! images become text, so that nothing is fetched and nothing is closed that we opened, and so do links that lead
+//! anywhere but to the web, to a mailbox or to a file beside this one. What cannot
 //! be followed line by line (a fence inside a list that ends early, a code span over two lines) is
 //! better shown as plain text: then the answer is none.
+
+use super::target;
 
 /// How far below the document's own headings a message's are.
 const BELOW: usize = 2;
@@ -152,14 +155,17 @@ fn closing(text: &str, length: usize) -> Option<usize> {
 }
 
 fn write_text(text: &str, out: &mut String) {
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let next = chars.peek().copied();
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
         let tag = |c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?');
-        match c {
-            '<' if next.is_some_and(tag) => out.push_str("&lt;"),
-            '!' if next == Some('[') => out.push_str("&#33;"),
-            c => out.push(c),
+        match (c, next) {
+            ('<', Some(next)) if tag(next) => out.push_str("&lt;"),
+            ('!', Some('[')) => out.push_str("&#33;"),
+            // Behind an escape it is neither a target nor a definition.
+            (']', Some('(')) if !target::of_link(&text[at + 2..]) => out.push_str("]\\"),
+            (']', Some(':')) if !target::of_definition(&text[at + 2..]) => out.push_str("]\\"),
+            (c, _) => out.push(c),
         }
     }
 }

@@ -5,8 +5,9 @@ use serde_json::json;
 
 use super::{AgentInstanceMeta, Audience, Item, McpServerStdio, Offer, ToolDefinition, Traits};
 use crate::ContextError;
-use crate::build::hidden::visible;
+use crate::build::hidden::visible_value;
 use crate::prompt::{Section, Stability, Template, arguments, signature};
+use crate::text::hidden::reveal;
 use crate::tokens::Tokenizer;
 
 /// The variable in which a session's token travels.
@@ -287,12 +288,13 @@ impl Weaving<'_> {
         let mut hidden = 0;
         for text in [Some(&mut value.description), value.context.as_mut()] {
             if let Some(text) = text
-                && let Some((shown, found)) = visible(text)
+                && let Some((shown, found)) = reveal(text)
             {
                 *text = shown;
                 hidden += found;
             }
         }
+        value.parameters = visible_value(&value.parameters, &mut hidden);
         let rule = if !self.is_for_us(&audience) {
             InjectedRule::Foreign
         } else if value.name.trim().is_empty() {
@@ -329,7 +331,7 @@ impl Weaving<'_> {
         name: &str,
         text: String,
     ) {
-        let (text, hidden) = visible(&text).unwrap_or((text, 0));
+        let (text, hidden) = reveal(&text).unwrap_or((text, 0));
         self.note(provider, traits, kind, name, InjectedRule::Kept, &text);
         if let Some(last) = self.receipt.items.last_mut() {
             last.hidden = hidden;

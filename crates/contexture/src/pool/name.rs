@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::ContextError;
-use crate::build::hidden::visible;
 use crate::prompt::fields::string;
+use crate::text::hidden::reveal;
 
 /// The name of a resource, a capability or a tool. Cheap to clone: a pool says each of them many times.
 ///
@@ -59,7 +59,7 @@ fn refusal(name: &str) -> Option<&'static str> {
         return Some("has a `|`, a comma or a backtick");
     }
     // A mark of the byte order is needed at the beginning of a file, and nowhere here.
-    if name.starts_with('\u{feff}') || visible(name).is_some() {
+    if name.starts_with('\u{feff}') || reveal(name).is_some() {
         return Some("has characters that nobody sees");
     }
     None

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{AgentContext, CatalogEntry, Name};
 use crate::ContextError;
-use crate::build::hidden::visible;
 use crate::prompt::{Section, Template, line};
+use crate::text::hidden::reveal;
 
 /// The language of what an agent is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -157,7 +157,7 @@ fn block(text: &str) -> String {
 }
 
 fn seen(text: &str) -> Cow<'_, str> {
-    match visible(text) {
+    match reveal(text) {
         Some((shown, _)) => Cow::Owned(shown),
         None => Cow::Borrowed(text),
     }

@@ -301,3 +301,65 @@ fn pictures_are_never_fetched() {
         "{images:?}"
     );
 }
+
+/// A link that runs something is text, however it is spelled; one that leads to a page or a file stays.
+#[test]
+fn links_lead_to_the_web_or_to_a_file() {
+    let texts = [
+        "[a](javascript:alert(1)) [b](JaVaScRiPt:x) [c](data:text/html,x) [d](vbscript:x)",
+        "[a](<javascript:x>) [b](&#106;avascript:x) [c](javascript&colon;x) [d](java&Tab;script:x)",
+        "![a](javascript:x) [![b](https://e.example/b.png)](javascript:x) [`c`](javascript:x)",
+        "<javascript:x> <a href=\"javascript:x\">a</a> [a](\njavascript:x)",
+        "[a][x] [b]\n\n[x]: javascript:x\n[b]: &#106;avascript:x 'title'\n> [y]:\n> javascript:x",
+        "[^1]: javascript:x\n\nlist[0]: a value, and [note]: Well: a word",
+        "[a](https://e.example/?a=1&b) [b](mailto:a@e.example) [c](../docs/a.md#b) [d](#e) [e]()",
+        "[x]: https://e.example \"title\"\n\n- [f](/srv/a.txt 'title')\n",
+        "`[a](javascript:x)` stays code",
+        "[a\u{202e}](java\u{0}script\u{1}:x) [b](\u{1}javascript:x)",
+    ];
+    let mut s = Scenario::new(5_000);
+    for text in texts {
+        s = s.user(text).assistant(text);
+    }
+    let document = markdown(&s.build());
+    let said = |n: usize| {
+        let heading = format!("`e{}`\n\n", 2 * n);
+        let (_, rest) = document.split_once(&heading).unwrap();
+        rest.split("\n\n## ").next().unwrap().trim_end().to_owned()
+    };
+    let all: String = (0..texts.len())
+        .map(|n| format!("{}\n--\n", said(n)))
+        .collect();
+    assert_snapshot!(all, @r##"
+    [a]\(javascript:alert(1)) [b]\(JaVaScRiPt:x) [c]\(data:text/html,x) [d]\(vbscript:x)
+    --
+    [a]\(&lt;javascript:x>) [b]\(&#106;avascript:x) [c]\(javascript&colon;x) [d]\(java&Tab;script:x)
+    --
+    &#33;[a]\(javascript:x) [&#33;[b](https://e.example/b.png)]\(javascript:x) [`c`]\(javascript:x)
+    --
+    &lt;javascript:x> &lt;a href="javascript:x">a&lt;/a> [a]\(
+    javascript:x)
+    --
+    [a][x] [b]
+
+    [x]\: javascript:x
+    [b]\: &#106;avascript:x 'title'
+    > [y]\:
+    > javascript:x
+    --
+    [^1]\: javascript:x
+
+    list[0]: a value, and [note]: Well: a word
+    --
+    [a](https://e.example/?a=1&b) [b](mailto:a@e.example) [c](../docs/a.md#b) [d](#e) [e]()
+    --
+    [x]: https://e.example "title"
+
+    - [f](/srv/a.txt 'title')
+    --
+    `[a](javascript:x)` stays code
+    --
+    [a⟨U+202E⟩]\(java⟨NUL⟩script⟨SOH⟩:x) [b]\(⟨SOH⟩javascript:x)
+    --
+    "##);
+}

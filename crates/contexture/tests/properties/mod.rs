@@ -141,7 +141,7 @@ fn is_decision(entry: &Entry) -> bool {
 }
 
 /// A number of cases that the environment may override.
-fn cases(cases: u32) -> ProptestConfig {
+pub fn cases(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     ProptestConfig {
         cases: match std::env::var_os("PROPTEST_CASES") {

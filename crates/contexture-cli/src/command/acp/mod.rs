@@ -43,6 +43,7 @@ use crate::args::AgentOptions;
 use crate::command::run::runtime;
 use crate::config::{self, Config};
 use crate::error::{self, CliError};
+use crate::output::JsonLines;
 
 /// The most sessions at once: each may have servers of its own.
 const MOST_SESSIONS: usize = 64;
@@ -93,7 +94,7 @@ async fn connection(server: &Arc<Server>) -> Result<(), Error> {
     let (init, new, load) = (of(), of(), of());
     let (resume, prompt, cancel, close) = (of(), of(), of(), of());
     let host = Lines::new(
-        lines::outgoing(tokio::io::stdout()),
+        lines::outgoing(JsonLines::new()),
         lines::incoming(BufReader::new(tokio::io::stdin())),
     );
     // What takes a while runs beside: the next message may be a cancellation.

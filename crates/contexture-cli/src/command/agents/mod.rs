@@ -11,6 +11,7 @@ use super::{print, print_json, runtime};
 use crate::args::{AgentCommand, AgentCreate};
 use crate::error::CliError;
 use crate::fleet::{Reach, daemon_only, reach};
+use crate::output::note;
 use crate::view::{Paint, safe};
 
 /// `ctx agent`.
@@ -46,7 +47,7 @@ pub fn agents(what: &AgentCommand, json: bool, dir: Option<&Path>) -> Result<(),
             print(shown(&agent, Paint::stdout()).as_bytes())?;
         }
         if let (AgentCommand::Create(made), Reach::Here { .. }) = (what, &fleet) {
-            eprintln!(
+            note!(
                 "     `ctx serve` in another terminal, then `ctx agent start {}`",
                 safe(&made.name)
             );

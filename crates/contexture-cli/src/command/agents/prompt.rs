@@ -1,4 +1,4 @@
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use contexture_server::Client;
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::command::{print, print_json};
 use crate::error::CliError;
 use crate::fleet::stream;
-use crate::view::{Paint, safe, safe_lines};
+use crate::output::{self, note, tell};
+use crate::view::{Paint, Pieces, safe, safe_lines};
 
 /// `ctx agent prompt`: shows what the agent says and does, and puts its questions to whoever sits there.
 pub async fn prompt(client: &Client, name: &str, text: &str, json: bool) -> Result<(), CliError> {
@@ -16,6 +17,7 @@ pub async fn prompt(client: &Client, name: &str, text: &str, json: bool) -> Resu
     };
     let mut shown = Shown {
         open: false,
+        pieces: Pieces::default(),
         paint: Paint::stderr(),
     };
     let params = json!({"name": name, "text": text});
@@ -46,13 +48,11 @@ pub async fn prompt(client: &Client, name: &str, text: &str, json: bool) -> Resu
         done["type"] = json!("done");
         return print_json(&done);
     }
-    if shown.open {
-        print(b"\n")?;
-    }
+    shown.close()?;
     match done["stopReason"].as_str() {
         Some("end_turn") | None => Ok(()),
         Some(reason) => {
-            eprintln!(
+            note!(
                 "{}",
                 shown.paint.dim(&format!(" it ended: {}", safe(reason)))
             );
@@ -77,6 +77,8 @@ fn typed(mut update: Value) -> Value {
 struct Shown {
     /// Whether a line of text has no end yet.
     open: bool,
+    /// The end of the last piece of it.
+    pieces: Pieces,
     paint: Paint,
 }
 
@@ -86,25 +88,38 @@ impl Shown {
         match kind {
             "agent_message_chunk" => {
                 let text = update["content"]["text"].as_str().unwrap_or_default();
-                self.open = !text.ends_with('\n');
-                print(safe_lines(text).as_bytes())
+                self.say(text)
             }
             "tool_call" => {
                 self.close()?;
                 let title = safe(update["title"].as_str().unwrap_or("a tool"));
-                eprintln!("{}", self.paint.dim(&format!(" · {title}")));
+                note!("{}", self.paint.dim(&format!(" · {title}")));
                 Ok(())
             }
             "tool_call_update" if update["status"] == "failed" => {
                 self.close()?;
-                eprintln!("{}", self.paint.fg(167, "   it failed"));
+                note!("{}", self.paint.fg(167, "   it failed"));
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
+    fn say(&mut self, text: &str) -> Result<(), CliError> {
+        let text = safe_lines(&self.pieces.add(text));
+        self.put(&text)
+    }
+
+    fn put(&mut self, text: &str) -> Result<(), CliError> {
+        if let Some(last) = text.chars().next_back() {
+            self.open = last != '\n';
+        }
+        print(text.as_bytes())
+    }
+
     fn close(&mut self) -> Result<(), CliError> {
+        let rest = safe_lines(&self.pieces.end());
+        self.put(&rest)?;
         if std::mem::take(&mut self.open) {
             print(b"\n")?;
         }
@@ -115,23 +130,22 @@ impl Shown {
 /// Puts an agent's question to the person at the terminal. Without one it waits for somebody else.
 async fn answer(client: &Client, name: &str, update: &Value, json: bool) -> Result<(), CliError> {
     let title = safe(update["title"].as_str().unwrap_or("something"));
-    if json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if json || !std::io::stdin().is_terminal() || !output::notes_are_seen() {
         if !json {
-            eprintln!(" {name} asks: {title} (answer on the dashboard)");
+            note!(" {} asks: {title} (answer on the dashboard)", safe(name));
         }
         return Ok(());
     }
     let options: Vec<&Value> = update["options"].as_array().into_iter().flatten().collect();
-    eprintln!(" {} {title}", Paint::stderr().fg(179, "?"));
+    note!(" {} {title}", Paint::stderr().fg(179, "?"));
     for (n, option) in options.iter().enumerate() {
-        eprintln!(
+        note!(
             "   {} {}",
             n + 1,
             safe(option["name"].as_str().unwrap_or_default())
         );
     }
-    eprint!("   ");
-    let _ = std::io::stderr().flush();
+    tell("   ");
     let line = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map(|_| line)
@@ -147,7 +161,7 @@ async fn answer(client: &Client, name: &str, update: &Value, json: bool) -> Resu
     match client.call("agent.permit", answer).await {
         Ok(_) => Ok(()),
         Err(error) => {
-            eprintln!("   {}", safe(&CliError::from(error).to_string()));
+            note!("   {}", safe(&CliError::from(error).to_string()));
             Ok(())
         }
     }

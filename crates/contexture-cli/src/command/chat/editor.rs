@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
+use contexture::text::hidden::stray;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -217,7 +218,12 @@ fn candidates(line: &str, names: &Names) -> (usize, Vec<Pair>) {
         Some(Takes::Model) => PROVIDERS.to_vec(),
         Some(Takes::Nothing) | None => Vec::new(),
     };
-    let begins = known.into_iter().filter(|name| name.starts_with(begun));
+    // The editor writes it as it is.
+    let plain = |name: &&str| stray(name).next().is_none();
+    let begins = known
+        .into_iter()
+        .filter(|name| name.starts_with(begun))
+        .filter(plain);
     let pairs = begins.map(|name| pair(name, name.to_owned())).collect();
     (line.len() - begun.len(), pairs)
 }
@@ -278,7 +284,9 @@ mod tests {
 
     fn completed(line: &str) -> Vec<String> {
         let names = Names {
-            sessions: vec!["main".to_owned(), "main-2".to_owned(), "other".to_owned()],
+            sessions: ["main", "main-2", "other", "main\u{202e}"]
+                .map(str::to_owned)
+                .to_vec(),
             skills: vec!["pdf".to_owned()],
         };
         let (at, pairs) = candidates(line, &names);

@@ -20,6 +20,7 @@ use crate::agent;
 use crate::args::AgentOptions;
 use crate::command::run::runtime;
 use crate::error::{self, CliError};
+use crate::output::{self, note};
 use crate::view::{Screen, plural, safe};
 
 /// What to do after a line.
@@ -42,7 +43,7 @@ pub fn chat(options: &AgentOptions, json: bool, dir: Option<&Path>) -> Result<()
         let ready = agent::ready(options, "chat", dir, &screen).await?;
         Ok::<_, CliError>(Room::new(ready, options, dir, &screen, json))
     })?;
-    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let terminal = std::io::stdin().is_terminal() && output::is_terminal();
     match terminal && !json {
         true => at_terminal(&mut room, &runtime),
         false => from_lines(&mut room, &runtime),
@@ -54,13 +55,13 @@ fn at_terminal(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(),
     greet(room);
     let mut editor = Editor::new(room.paint())?;
     loop {
-        eprintln!();
+        note!();
         editor.knows(room.names());
         let line = match editor.read()? {
             Typed::Line(line) => line,
             Typed::Cleared => continue,
             Typed::Nothing => {
-                eprintln!("  {}", room.paint().dim("Ctrl-D or /quit leaves"));
+                note!("  {}", room.paint().dim("Ctrl-D or /quit leaves"));
                 continue;
             }
             Typed::End => break,
@@ -82,7 +83,7 @@ fn at_terminal(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(),
     if let Some(key) = room.written() {
         let key = safe(key.as_str());
         let bye = format!("`ctx chat --session {key}` goes on");
-        eprintln!("  {}", room.paint().dim(&bye));
+        note!("  {}", room.paint().dim(&bye));
     }
     Ok(())
 }
@@ -95,7 +96,7 @@ fn from_lines(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(), 
         error,
     };
     for notice in &room.notices {
-        eprintln!("ctx: {}", safe(notice));
+        note!("ctx: {}", safe(notice));
     }
     while let Some(line) = lines::line(&mut input, LONGEST).map_err(read)? {
         if runtime.block_on(heard(room, &line))? == Flow::Leave {
@@ -137,19 +138,19 @@ async fn heard(room: &mut Room, line: &str) -> Result<Flow, CliError> {
 fn greet(room: &Room) {
     let paint = room.paint();
     let (key, about) = (safe(room.chat.key().as_str()), room.about());
-    eprintln!(
+    note!(
         "\n  {}  {}",
         paint.bold(&paint.fg(37, "contexture")),
         paint.bold(&key)
     );
-    eprintln!("  {}", paint.dim(&about));
+    note!("  {}", paint.dim(&about));
     let shown = room.chat.view().live_len();
     if shown > 0 {
         let so_far = format!("{} so far; /context shows them", plural(shown, "item"));
-        eprintln!("  {}", paint.dim(&so_far));
+        note!("  {}", paint.dim(&so_far));
     }
     for notice in &room.notices {
-        eprintln!("  {}", paint.fg(179, &safe(notice)));
+        note!("  {}", paint.fg(179, &safe(notice)));
     }
-    eprintln!("  {}", paint.dim("/help says what else there is"));
+    note!("  {}", paint.dim("/help says what else there is"));
 }

@@ -1,7 +1,5 @@
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use contexture::Message;
 use contexture_agent::{Agent, AgentResult, Cancel, Chat, Event};
@@ -15,6 +13,7 @@ use crate::args::AgentOptions;
 use crate::command::run;
 use crate::config::Config;
 use crate::error::CliError;
+use crate::output::{Out, note};
 use crate::view::{Paint, Screen, Steps, plural, safe, thousands};
 
 /// Where the conversation takes place: who takes part, and all that a command may touch.
@@ -65,26 +64,20 @@ impl Room {
         let cancel = self.interrupt.starts();
         let budget = self.chat.settings().config.max_input_tokens;
         let steps = (!self.json).then(|| Steps::begin(&self.screen, budget));
-        // Whoever reads us may go away in the middle; the turn goes on, the log is worth it.
-        let broken = AtomicBool::new(false);
+        let output = run::Output::default();
         let on = |event: Event| {
-            let printed = match &steps {
+            output.wrote(match &steps {
                 Some(steps) => steps.show(&event),
                 None if event.is_live() => Ok(()),
                 None => run::line(&event),
-            };
-            if printed.is_err() {
-                broken.store(true, Ordering::Relaxed);
-            }
+            });
         };
         let message = Message::user(text);
         let result = self.agent.run(&mut self.chat, message, &cancel, &on).await;
         self.interrupt.ends();
         drop(steps);
-        match broken.load(Ordering::Relaxed) {
-            true => Err(CliError::Pipe),
-            false => Ok(result?),
-        }
+        output.end()?;
+        Ok(result?)
     }
 
     /// Does what may take a while, and can be stopped.
@@ -104,13 +97,13 @@ impl Room {
 
     /// A line about the conversation, beside it.
     pub fn note(&self, text: &str) {
-        eprintln!("  {text}");
+        note!("  {text}");
     }
 
     /// What a command was asked for.
     pub fn print(&self, text: &str) -> Result<(), CliError> {
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())?;
+        let mut out = Out::new();
+        out.text(text)?;
         Ok(out.flush()?)
     }
 

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 
 use contexture::entry::SessionHeader;
@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::feed::Feed;
 use crate::error::CliError;
 use crate::input::{self, Line};
+use crate::output::Out;
 use crate::store::Home;
 use crate::view::safe;
 use contexture_agent::clock::now;
@@ -21,7 +22,7 @@ const MOST_TRIES: usize = 100;
 /// `ctx sessions append`.
 pub fn append(home: &Home, key: &Key, file: &Path, json: bool) -> Result<(), CliError> {
     let feed = Feed::of(file);
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = Out::new();
     let mut session = None;
     while let Some((lines, wrong)) = feed.next() {
         let (ids, refused) = add(home, key, &mut session, file, &lines);
@@ -36,11 +37,11 @@ pub fn append(home: &Home, key: &Key, file: &Path, json: bool) -> Result<(), Cli
 /// The ids of the lines that are durable, and what is wrong with the line behind them.
 type Added = (Vec<EntryId>, Option<CliError>);
 
-fn tell(out: &mut impl Write, ids: &[EntryId], json: bool) -> io::Result<()> {
+fn tell(out: &mut Out, ids: &[EntryId], json: bool) -> io::Result<()> {
     for id in ids {
         match json {
-            true => writeln!(out, "{}", serde_json::json!({ "id": id }))?,
-            false => writeln!(out, "{}", safe(id.as_str()))?,
+            true => out.data(format!("{}\n", serde_json::json!({ "id": id })).as_bytes())?,
+            false => out.text(&format!("{}\n", safe(id.as_str())))?,
         }
     }
     out.flush()

@@ -5,9 +5,11 @@ use contexture::export::{self, Meta};
 use contexture_store::Key;
 
 use crate::args::ExportFormat;
-use crate::command::print;
+use crate::command::{print_content, print_data};
 use crate::error::CliError;
+use crate::output::note;
 use crate::store::Home;
+use crate::view::safe;
 
 /// `ctx sessions export`.
 pub fn export(
@@ -18,7 +20,12 @@ pub fn export(
 ) -> Result<(), CliError> {
     let bytes = written(home, key, format)?;
     let Some(path) = output else {
-        return print(&bytes);
+        return match format {
+            ExportFormat::Html | ExportFormat::Markdown => print_content(&bytes),
+            ExportFormat::Openai | ExportFormat::Anthropic | ExportFormat::Jsonl => {
+                print_data(&bytes)
+            }
+        };
     };
     let failed = |error| CliError::Io {
         place: path.display().to_string(),
@@ -26,7 +33,11 @@ pub fn export(
     };
     let mut file = std::fs::File::create(path).map_err(failed)?;
     file.write_all(&bytes).map_err(failed)?;
-    eprintln!("{}: {} bytes", path.display(), bytes.len());
+    note!(
+        "{}: {} bytes",
+        safe(&path.display().to_string()),
+        bytes.len()
+    );
     Ok(())
 }
 

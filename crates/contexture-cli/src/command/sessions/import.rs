@@ -9,6 +9,7 @@ use super::append::header;
 use crate::args::Import;
 use crate::command::{at, print, print_json};
 use crate::error::CliError;
+use crate::output::note;
 use crate::view::{plural, safe};
 use crate::{config, input, settings, store};
 use contexture_agent::clock::now;
@@ -44,7 +45,7 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
     home.sessions.put(&key, header(), &now(), entries)?;
     let kept: usize = imported.kept.values().sum();
     for (line, why) in &imported.skipped {
-        eprintln!("ctx: line {line} was skipped: {}", safe(why));
+        note!("ctx: line {line} was skipped: {}", safe(why));
     }
     if json {
         return print_json(&json!({

@@ -1,11 +1,10 @@
-use std::io::{BufWriter, Write};
-
 use contexture::{Payload, Role};
 use contexture_store::{From, Key, Sessions, Stream};
 use serde_json::{Value, json};
 
 use crate::command::{print, print_json};
 use crate::error::CliError;
+use crate::output::{Out, note};
 use crate::store::Home;
 use crate::view::{self, Listed, Paint};
 use contexture_agent::clock::rfc3339;
@@ -31,7 +30,7 @@ pub fn list(home: &Home, json: bool) -> Result<(), CliError> {
         return print_json(&Value::Array(all.collect()));
     }
     if all.is_empty() {
-        eprintln!(
+        note!(
             "no sessions yet: `ctx chat` begins one; `ctx sessions import NAME FILE` takes one from elsewhere"
         );
         return Ok(());
@@ -88,11 +87,11 @@ fn title(sessions: &Sessions, stream: &Stream) -> Option<String> {
 
 /// `ctx sessions show`.
 pub fn show(home: &Home, key: &Key, json: bool) -> Result<(), CliError> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = Out::new();
     if json {
         // As they were written, so that nothing is lost on the way.
         for record in home.sessions.records(key)? {
-            writeln!(out, "{}", record?.text())?;
+            out.data(format!("{}\n", record?.text()).as_bytes())?;
         }
         return Ok(out.flush()?);
     }

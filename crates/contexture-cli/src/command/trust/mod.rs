@@ -3,7 +3,7 @@
 mod allows;
 mod streams;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
 use serde_json::json;
@@ -14,6 +14,7 @@ use super::{print, print_json};
 use crate::args::Trust;
 use crate::config::{self, Config};
 use crate::error::CliError;
+use crate::output::{self, note, tell};
 use crate::trust::{self, Change, State};
 use crate::view::{Paint, safe};
 
@@ -57,10 +58,10 @@ pub fn trust(options: &Trust, json: bool, dir: Option<&Path>) -> Result<(), CliE
         return say(state, "nothing here needs trust");
     }
     let paint = Paint::stderr();
-    eprint!("{}", changed(&place, &changes, paint));
+    tell(&changed(&place, &changes, paint));
     let head = format!("With trust, an agent in {}", safe(&place));
-    eprintln!("{}", paint.bold(&head));
-    eprint!("{}{}", allows.in_words(), streams.in_words());
+    note!("{}", paint.bold(&head));
+    tell(&format!("{}{}", allows.in_words(), streams.in_words()));
     if state == State::Trusted && streams.is_empty() {
         return say(state, "is trusted already");
     }
@@ -74,7 +75,7 @@ pub fn trust(options: &Trust, json: bool, dir: Option<&Path>) -> Result<(), CliE
     config.folder.trust()?;
     if !left.is_empty() {
         let left = safe(&left.join(", "));
-        eprintln!(
+        note!(
             "ctx: left in .contexture, because others of the same name are there already: {left}"
         );
     }
@@ -89,7 +90,7 @@ pub fn asked_again(config: &Config) -> Result<bool, CliError> {
         return Ok(false);
     }
     let changes = folder.changes()?;
-    eprint!("{}", changed(&place(config), &changes, Paint::stderr()));
+    tell(&changed(&place(config), &changes, Paint::stderr()));
     let trusted = ask("Trust it as it is now?")?;
     if trusted {
         folder.trust()?;
@@ -118,15 +119,14 @@ fn ask(question: &str) -> Result<bool, CliError> {
             hint: "look at the list above, then: ctx trust --yes".to_owned(),
         });
     }
-    eprint!("{question} [y/N] ");
-    std::io::stderr().flush()?;
+    tell(&format!("{question} [y/N] "));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn is_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    std::io::stdin().is_terminal() && output::notes_are_seen()
 }
 
 fn place(config: &Config) -> String {
