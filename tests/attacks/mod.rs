@@ -18,5 +18,6 @@ mod a35_approval;
 mod a36_sizes;
 mod a38_skills;
 mod a41_secrets;
+mod a47_descriptors;
 
 use crate::agent::scene as agent;
