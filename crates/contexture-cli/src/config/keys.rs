@@ -186,6 +186,12 @@ pub(super) fn keys() -> Vec<Key> {
             json!([]),
             "Folders beside the project's that shell commands may write to.",
         ),
+        free(
+            "shell.denyRead",
+            Texts,
+            json!([]),
+            "Files and folders that shell commands must not read, beside all credentials: absolute, below ~, or in the project. A project's add to the user's.",
+        ),
         gated(
             "shell.sandbox",
             Choice(
