@@ -1,6 +1,6 @@
 //! Hostile names, files and bytes, numbered as in the list of attacks. Those that need no `ctx` stand
-//! beside what they attack: 24, 25, 27 and 37 in `crates/contexture-tools/tests`, 29, 30 and 32 to 34 in
-//! its folder `shell`; those against the fleet (1 to 9, 15 to 20, 40) in `tests/fleet`, in
+//! beside what they attack: 24, 25, 27 and 37 in `crates/contexture-tools/tests`, 29, 30, 32 to 34 and 44
+//! to 46 in its folder `shell`; those against the fleet (1 to 9, 15 to 20, 40) in `tests/fleet`, in
 //! `crates/contexture-server/tests` and in `crates/contexture-fleet/tests`; 39 in the latter's folder `work`. 11
 //! (aliases) and 12 (a template that yields a key) have nothing to try.
 
@@ -26,5 +26,7 @@ mod a52_numbers;
 mod a50_held;
 mod a51_calls;
 mod a56_streams;
+mod a44_credentials;
+mod a47_descriptors;
 
 use crate::agent::scene as agent;

@@ -32,6 +32,10 @@ use error::CliError;
 use output::note;
 
 fn main() -> ExitCode {
+    // Before anything is opened or started.
+    if let Err(error) = contexture_tools::descriptors::keep_inherited() {
+        eprintln!("warning: programs that are started may inherit open files: {error}");
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return error::usage(&error),

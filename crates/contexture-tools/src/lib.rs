@@ -8,6 +8,7 @@
 pub mod approval;
 pub mod builtin;
 pub mod deferred;
+pub mod descriptors;
 mod file;
 pub mod inherit;
 pub mod mcp;

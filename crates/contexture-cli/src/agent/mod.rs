@@ -286,6 +286,7 @@ fn shell(config: &Config, workspace: &Path) -> Result<Shell, ShellError> {
         root: workspace.to_owned(),
         network: of.network,
         writable: of.writable.clone(),
+        deny_read: of.deny_read.clone(),
         unsandboxed: match of.sandbox {
             Sandbox::Require => Unsandboxed::Refuse,
             Sandbox::Prefer => Unsandboxed::Run,

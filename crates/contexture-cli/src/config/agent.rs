@@ -51,6 +51,8 @@ pub struct ShellConfig {
     pub network: bool,
     /// Folders beside the project's that they may write to.
     pub writable: Vec<PathBuf>,
+    /// What they must not read, beside all credentials. Both files add to it.
+    pub deny_read: Vec<PathBuf>,
     pub sandbox: Sandbox,
     /// Beginnings of commands that nobody needs to be asked about.
     pub allow: Vec<String>,
@@ -65,6 +67,8 @@ pub enum Sandbox {
     /// Run what is allowed, without one.
     Prefer,
 }
+
+const DENY_READ: &str = "shell.denyRead";
 
 impl AgentConfig {
     pub(super) fn read(layers: &Layers<'_>, root: &Path) -> Result<Self, ContextError> {
@@ -85,6 +89,14 @@ impl AgentConfig {
             shell: ShellConfig {
                 network: switch("shell.network", false),
                 writable: writable(layers, root),
+                deny_read: [layers.of_user(DENY_READ), layers.of_project(DENY_READ)]
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_array)
+                    .flatten()
+                    .filter_map(Value::as_str)
+                    .map(PathBuf::from)
+                    .collect(),
                 sandbox: match layers.text("shell.sandbox") {
                     Some(chosen) if chosen.value == "prefer" => Sandbox::Prefer,
                     _ => Sandbox::Require,

@@ -204,6 +204,14 @@ pub(super) fn keys() -> Vec<Key> {
             "Folders beside the project's that shell commands may write to.",
         ),
         key(
+            "shell.denyRead",
+            Free,
+            Own,
+            Texts,
+            json!([]),
+            "Files and folders that shell commands must not read, beside all credentials: absolute, below ~, or in the project. A project's add to the user's.",
+        ),
+        key(
             "shell.sandbox",
             Needed,
             First,

@@ -11,6 +11,8 @@
 //! # Ok(()) }
 //! ```
 
+mod attributes;
+mod credentials;
 mod environment;
 mod error;
 mod output;
@@ -18,18 +20,23 @@ mod parts;
 mod processes;
 mod protected;
 mod report;
+mod repositories;
 mod run;
 pub mod sandbox;
 mod words;
 
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value};
 
 use crate::{Calling, Effect, Outcome, Tool, ToolSpec};
+use repositories::Repositories;
 use run::Job;
 use sandbox::Sandbox;
 
+pub use credentials::{CREDENTIALS, Credentials};
 pub use error::ShellError;
 pub use parts::{Unclear, allowed_by_prefix, parts};
 pub use protected::is_protected;
@@ -50,6 +57,9 @@ pub struct ShellOptions {
     pub writable: Vec<PathBuf>,
     /// Folders and files in the home, or hidden otherwise, that can be read.
     pub readable: Vec<PathBuf>,
+    /// Files and folders that cannot be read, beside [`CREDENTIALS`]: absolute, below `~`, or in the root. What is readable
+    /// inside of one by [`Self::readable`] stays so.
+    pub deny_read: Vec<PathBuf>,
     /// What to do when no sandbox works. Default: refuse.
     pub unsandboxed: Unsandboxed,
     /// Which sandbox to use. Default: the best that works.
@@ -80,6 +90,7 @@ impl ShellOptions {
             network: false,
             writable: Vec::new(),
             readable: Vec::new(),
+            deny_read: Vec::new(),
             unsandboxed: Unsandboxed::Refuse,
             sandbox: None,
             output_cap: 16 * 1024,
@@ -92,6 +103,9 @@ impl ShellOptions {
 pub struct Shell {
     options: ShellOptions,
     spec: ToolSpec,
+    repositories: Mutex<Repositories>,
+    /// Whether it was said what the sandbox cannot prevent.
+    said_gaps: AtomicBool,
 }
 
 /// The longest argument that the kernel takes, with room for its end.
@@ -131,7 +145,12 @@ impl Shell {
             category: words::CATEGORY.to_owned(),
             effect: Effect::Acts,
         };
-        Ok(Self { options, spec })
+        Ok(Self {
+            options,
+            spec,
+            repositories: Mutex::default(),
+            said_gaps: AtomicBool::default(),
+        })
     }
 
     /// The sandbox that commands run in, if any.
@@ -160,7 +179,12 @@ impl Shell {
             cwd: &cwd,
             seconds: seconds(arguments)?,
         };
-        let report = run::run(&self.options, sandbox, job).await?;
+        let mut report = run::run(&self.options, &self.repositories, sandbox, job).await?;
+        if let Some(sandbox) = sandbox.filter(|sandbox| !sandbox.gaps().is_empty())
+            && !self.said_gaps.swap(true, Ordering::Relaxed)
+        {
+            report.notes.push(words::gaps(sandbox));
+        }
         Ok(report.outcome(command, sandbox.is_some()))
     }
 

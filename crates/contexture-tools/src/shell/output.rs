@@ -1,13 +1,16 @@
 //! What a command prints: the beginning and the end are kept, the whole goes to a file.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::CWD;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::words;
@@ -189,11 +192,17 @@ impl Folder {
 
     /// Moves something here, out of the way. Gives the path as the model may use it.
     pub fn take_in(&self, from: &Path) -> io::Result<String> {
+        self.take_from(CWD, from.as_os_str())
+    }
+
+    /// The same for something in a folder that is open.
+    pub fn take_from(&self, folder: impl AsFd, name: &OsStr) -> io::Result<String> {
         plain_folders(&self.path, &self.root)?;
         private_folder(&self.path, true)?;
-        let name = from.file_name().unwrap_or_default().to_string_lossy();
-        let to = self.path.join(format!("{}.refused-{name}", unique()));
-        fs::rename(from, &to)?;
+        let last = Path::new(name).file_name().unwrap_or_default();
+        let last = last.to_string_lossy();
+        let to = self.path.join(format!("{}.refused-{last}", unique()));
+        rustix::fs::renameat(folder, name, CWD, &to)?;
         Ok(self.shown(&to))
     }
 

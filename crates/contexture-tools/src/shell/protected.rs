@@ -12,6 +12,7 @@ use super::output::{Folder, plain_folders, private_file};
 use super::words;
 
 /// What is protected in a project.
+#[derive(Default)]
 pub struct Protected {
     /// Cannot be changed, nor anything in it.
     pub sealed: Vec<PathBuf>,
@@ -24,21 +25,19 @@ pub struct Protected {
 }
 
 /// Files of git that name programs to run, or other files that do.
-const GIT: &[&str] = &["hooks", "config", "config.worktree", "commondir"];
+const GIT: &[&str] = &[
+    "hooks",
+    "config",
+    "config.worktree",
+    "commondir",
+    "remotes",
+    "branches",
+];
 
 impl Protected {
-    pub fn none() -> Self {
-        Self {
-            sealed: Vec::new(),
-            pinned: Vec::new(),
-            absent: Vec::new(),
-            links: Vec::new(),
-        }
-    }
-
-    /// What is protected in the project's root, in the repositories that may be written, and of ours.
-    pub fn of(root: &Path, writable: &[PathBuf], outputs: &Path) -> Self {
-        let mut all = Self::none();
+    /// What is protected in the project's root, in the repositories that may be written and in `nested` ones, and of ours.
+    pub fn of(root: &Path, writable: &[PathBuf], outputs: &Path, nested: &[PathBuf]) -> Self {
+        let mut all = Self::default();
         for path in [
             root.join("contexture.json"),
             root.join(".contexture"),
@@ -47,16 +46,21 @@ impl Protected {
             all.add(path);
         }
         let roots = writable.iter().map(PathBuf::as_path).chain([root]);
-        for git in roots.flat_map(|root| [root.join(".git"), root.to_owned()]) {
+        let found = roots.flat_map(|root| [root.join(".git"), root.to_owned()]);
+        let found: Vec<PathBuf> = found
+            .filter(|git| !git.is_dir() || is_repository(git))
+            .collect();
+        let others = nested.iter().filter(|path| !found.contains(path));
+        for git in found.iter().chain(others).cloned() {
             match fs::symlink_metadata(&git) {
                 // Without a repository there is nothing of git's to protect, and `git init` works.
-                Ok(about) if about.is_dir() && is_repository(&git) => {
+                Ok(about) if about.is_dir() => {
                     GIT.iter().for_each(|name| all.add(git.join(name)));
                     all.pinned.push(git);
                 }
                 // The `.git` of a worktree is a file that names a folder; it may be a link, too.
-                Ok(about) if !about.is_dir() => all.add(git),
-                _ => {}
+                Ok(_) => all.add(git),
+                Err(_) => {}
             }
         }
         all
@@ -78,12 +82,24 @@ impl Protected {
     }
 }
 
-/// Whether a path in a project is one that an agent must not write: git's hooks and configuration, and our
-/// own files. Links in it have been followed.
+/// Whether a path in a project is one that an agent must not write: git's hooks and configuration in any repository, and
+/// our own files. Links in it have been followed.
 pub fn is_protected(root: &Path, path: &Path) -> bool {
-    let all = Protected::of(root, &[], &root.join(".contexture/outputs"));
+    let all = Protected::of(root, &[], &root.join(".contexture/outputs"), &[]);
     let all = [all.sealed, all.absent, all.links];
-    all.iter().flatten().any(|sealed| path.starts_with(sealed))
+    let mut above = path.ancestors().take_while(|above| above.starts_with(root));
+    all.iter().flatten().any(|sealed| path.starts_with(sealed)) || above.any(is_gits)
+}
+
+/// Whether git finds there what to run, or where to look for it: in a repository that is there, or would be.
+fn is_gits(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let Some((name, folder)) = name.zip(path.parent()) else {
+        return false;
+    };
+    let in_git = || folder.components().any(|part| part.as_os_str() == ".git");
+    // The `.git` of a worktree is a file.
+    name == ".git" && !path.is_dir() || GIT.contains(&name) && (in_git() || is_repository(folder))
 }
 
 /// By its name, or by what is in it.
@@ -148,14 +164,17 @@ impl Guard {
             return;
         };
         if self.kept.len() >= MOST {
-            // What is not remembered must not be taken for new.
-            return self.closed.clear();
+            return;
         }
         self.kept.push((path.to_owned(), was(path, &about)));
-        if about.is_dir() && self.kept.len() < MOST {
-            self.closed.push(path.to_owned());
-            for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-                self.remember(&entry.path());
+        if about.is_dir() {
+            let entries: Vec<_> = fs::read_dir(path).into_iter().flatten().flatten().collect();
+            // What is not remembered must not be taken for new.
+            if self.kept.len() + entries.len() <= MOST {
+                self.closed.push(path.to_owned());
+                entries
+                    .iter()
+                    .for_each(|entry| self.remember(&entry.path()));
             }
         }
     }

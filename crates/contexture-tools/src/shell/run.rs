@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -11,11 +12,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
+use super::attributes::Modes;
 use super::output::{Capture, Folder, private_folder, unique};
 use super::processes::{Census, Family};
 use super::protected::{Guard, Protected};
+use super::repositories::{self, Repositories};
 use super::sandbox::{self, Reach, Sandbox};
-use super::{ShellError, ShellOptions, environment, words};
+use super::{ShellError, ShellOptions, credentials, environment, words};
 
 /// What to run.
 pub struct Job<'a> {
@@ -58,13 +61,14 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub async fn run(
     options: &ShellOptions,
+    repositories: &Mutex<Repositories>,
     sandbox: Option<Sandbox>,
     job: Job<'_>,
 ) -> Result<Report, ShellError> {
     let place = options.outputs.display().to_string();
     let folder = Folder::new(&options.outputs, &options.root, options.largest_output)
         .map_err(ShellError::io(place))?;
-    let mut run = Run::begin(options, sandbox, &folder, &job).await?;
+    let mut run = Run::begin(options, repositories, sandbox, &folder, &job).await?;
     let mut stdout = Capture::new(&folder, "stdout", options.output_cap);
     let mut stderr = Capture::new(&folder, "stderr", options.output_cap);
     let (ending, mut notes) = run.watch(&job, &mut stdout, &mut stderr).await?;
@@ -86,6 +90,8 @@ struct Run<'a> {
     /// While this is open, the watcher waits.
     _lifeline: ChildStdin,
     place: Place<'a>,
+    /// What there is to say whatever the command does.
+    notes: Vec<String>,
     ended: bool,
 }
 
@@ -94,13 +100,19 @@ struct Place<'a> {
     /// Only for this command.
     temporary: PathBuf,
     guard: Guard,
+    modes: Modes,
+    repositories: &'a Mutex<Repositories>,
+    inside: repositories::Place,
+    before: repositories::Before,
     root: &'a Path,
     folder: &'a Folder,
+    tidy: bool,
 }
 
 impl<'a> Run<'a> {
     async fn begin(
         options: &'a ShellOptions,
+        repositories: &'a Mutex<Repositories>,
         sandbox: Option<Sandbox>,
         folder: &'a Folder,
         job: &Job<'_>,
@@ -108,18 +120,35 @@ impl<'a> Run<'a> {
         let temporary = std::env::temp_dir().join(format!("contexture-{}", unique()));
         let in_temporary = || ShellError::io(temporary.display().to_string());
         private_folder(&temporary, false).map_err(in_temporary())?;
-        let protected = Protected::of(&options.root, &options.writable, &options.outputs);
+        let temporary = temporary.canonicalize().map_err(in_temporary())?;
+        let seals = sandbox.is_some_and(Sandbox::seals);
+        let inside = repositories::Place::new(options, seals);
+        let before = lock(repositories).before(&inside);
+        let protected = Protected::of(
+            &options.root,
+            &options.writable,
+            &options.outputs,
+            &before.sealed,
+        );
+        let denied = credentials::denied(options);
         let place = Place {
-            guard: Guard::of(
-                &protected,
-                sandbox.is_some_and(Sandbox::seals),
-                &options.root,
-            ),
+            guard: Guard::of(&protected, seals, &options.root),
+            modes: match sandbox {
+                Some(Sandbox::Landlock) => Modes::new(&options.home, &denied, &inside.roots),
+                _ => Modes::default(),
+            },
+            repositories,
+            inside,
+            before,
             root: &options.root,
             folder,
-            temporary: temporary.canonicalize().map_err(in_temporary())?,
+            temporary,
+            tidy: false,
         };
-        let reach = Reach::of(options, protected, &place.temporary);
+        let reach = Reach::new(options, seals, &denied, protected, &place.temporary);
+        let shown = |path: &PathBuf| path.display().to_string();
+        let closed = reach.closed.iter().map(shown);
+        let notes = closed.map(|path| words::closed(&path)).collect();
         let mut command = sandbox::program(sandbox, &reach, job.cwd);
         command
             .args(["-c", WRAPPER, "sh", job.command])
@@ -150,6 +179,7 @@ impl<'a> Run<'a> {
             family,
             _lifeline: lifeline,
             place,
+            notes,
             ended: false,
         })
     }
@@ -206,7 +236,7 @@ impl<'a> Run<'a> {
 
     /// Ends what still runs: first it is asked to, then it is made to.
     async fn end(&mut self, ending: &Ending) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes = std::mem::take(&mut self.notes);
         let ask = match ending {
             // The kernel is ending what was left: it had a world of its own.
             Ending::Exited(_) | Ending::Killed(_) if self.sandbox == Some(Sandbox::Bubblewrap) => {
@@ -242,11 +272,26 @@ impl<'a> Run<'a> {
     }
 
     /// Puts back what is protected. Gives what there is to say about it.
-    fn finish(self) -> Vec<String> {
-        self.place
-            .guard
-            .put_back(self.place.root, self.place.folder)
+    fn finish(mut self) -> Vec<String> {
+        self.place.tidy_up()
     }
+}
+
+impl Place<'_> {
+    fn tidy_up(&mut self) -> Vec<String> {
+        if std::mem::replace(&mut self.tidy, true) {
+            return Vec::new();
+        }
+        let mut said = self.guard.put_back(self.root, self.folder);
+        said.extend(self.modes.put_back());
+        let mut repositories = lock(self.repositories);
+        said.extend(repositories.after(&self.inside, &self.before, self.folder));
+        said
+    }
+}
+
+fn lock(repositories: &Mutex<Repositories>) -> MutexGuard<'_, Repositories> {
+    repositories.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // Its fields are dropped afterwards, so tidying up comes when nothing runs any more.
@@ -261,7 +306,7 @@ impl Drop for Run<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         _ = std::fs::remove_dir_all(&self.temporary);
-        self.guard.put_back(self.root, self.folder);
+        self.tidy_up();
     }
 }
 

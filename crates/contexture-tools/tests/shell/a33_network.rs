@@ -43,8 +43,8 @@ fn servers(project: &Project) -> Servers {
     let port = tcp.local_addr().unwrap().port();
     let udp = UdpSocket::bind(("127.0.0.1", port)).unwrap();
     udp.set_nonblocking(true).unwrap();
-    // Outside of the project, as those of container engines and desktops are.
-    let path = project.home.join("socket");
+    // Where commands see it, as they do those in `/tmp`: of terminals, agents for keys, desktops.
+    let path = project.root.join("socket");
     let unix = UnixListener::bind(&path).unwrap();
     let accepted = tcp.try_clone().unwrap();
     std::thread::spawn(move || {

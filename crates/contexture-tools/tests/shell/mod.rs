@@ -6,7 +6,11 @@ mod a30_environment;
 mod a32_protected;
 mod a33_network;
 mod a34_bombs;
+mod a44_credentials;
+mod a45_repositories;
+mod a46_attributes;
 mod ending;
+mod everyday;
 mod output;
 mod plain;
 

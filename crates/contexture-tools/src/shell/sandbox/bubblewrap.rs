@@ -43,6 +43,18 @@ pub fn command(program: &Path, reach: &Reach, cwd: &Path) -> Command {
     for path in &reach.protected.sealed {
         command.arg("--ro-bind").arg(path).arg(path);
     }
+    for path in &reach.masked {
+        if path.is_dir() {
+            command
+                .arg("--tmpfs")
+                .arg(path)
+                .arg("--remount-ro")
+                .arg(path);
+        } else {
+            // A device that cannot be opened there.
+            command.arg("--ro-bind").arg("/dev/null").arg(path);
+        }
+    }
     command
         .args(["--remount-ro", "/", "--cap-drop", "ALL", "--chdir"])
         .arg(cwd);

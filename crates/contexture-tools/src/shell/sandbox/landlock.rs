@@ -37,6 +37,7 @@ fn rules(reach: &Reach) -> Result<RulesetStatus, RulesetError> {
     let status = rules
         .create()?
         .add_rules(path_beneath_rules(&reach.read, read))?
+        .add_rules(path_beneath_rules(&reach.closed, AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(&reach.write, write))?
         .add_rules(path_beneath_rules(DEVICES, write))?
         .restrict_self()?;

@@ -7,9 +7,12 @@ use super::{Available, Reach, Sandbox, available, bubblewrap, landlock, mounts, 
 /// Binds this thread, and all that it starts. It must end afterwards.
 pub fn bind(sandbox: Sandbox, reach: &Reach) -> Result<(), String> {
     match sandbox {
-        Sandbox::Bubblewrap => return seccomp::bind(reach.network, seccomp::Scope::Outer),
-        Sandbox::Mounts => mounts::seal(&reach.protected)?,
-        Sandbox::Landlock => {}
+        Sandbox::Bubblewrap => {
+            mounts::keep_devices();
+            return seccomp::bind(reach.network, seccomp::Scope::Outer);
+        }
+        Sandbox::Mounts => mounts::seal(reach)?,
+        Sandbox::Landlock => seccomp::keep_attributes()?,
     }
     mounts::drop_powers();
     landlock::bind(reach)?;
@@ -29,7 +32,7 @@ pub fn probe() -> Available {
     Available {
         landlock_abi: landlock::abi(),
         seccomp: try_out(|| seccomp::bind(false, seccomp::Scope::All)),
-        mounts: try_out(|| mounts::seal(&super::super::protected::Protected::none())),
+        mounts: try_out(mounts::try_out),
         bubblewrap: find("bwrap").filter(|program| bubblewrap::works(program)),
     }
 }

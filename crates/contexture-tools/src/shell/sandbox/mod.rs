@@ -45,6 +45,19 @@ impl Sandbox {
     pub fn seals(self) -> bool {
         !matches!(self, Self::Landlock)
     }
+
+    /// What of all that is promised it cannot enforce, because no kernel has the means without mounts.
+    pub fn gaps(self) -> &'static [&'static str] {
+        match self {
+            Self::Mounts | Self::Bubblewrap => &[],
+            Self::Landlock => &[
+                "permissions and times of files outside of the project can be changed; those of credentials and of what \
+                 lies right in the home get their permissions back",
+                "protected files are put back only when a command has ended",
+                "the command lines of other processes can be read",
+            ],
+        }
+    }
 }
 
 impl fmt::Display for Sandbox {

@@ -3,15 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::ShellOptions;
 use crate::shell::protected::Protected;
+use crate::shell::{ShellOptions, credentials};
 
 /// What a command can reach.
+#[derive(Default)]
 pub struct Reach {
     /// Folders and files that can be read and run from.
     pub read: Vec<PathBuf>,
     /// Folders that can be written too.
     pub write: Vec<PathBuf>,
+    /// Folders of which only the names in them can be read: below them is something that must stay hidden, and this
+    /// sandbox can only allow what is there already.
+    pub closed: Vec<PathBuf>,
+    /// Credentials in all that, which are hidden by mounting nothing over them.
+    pub masked: Vec<PathBuf>,
     /// What is an exception from that.
     pub protected: Protected,
     pub network: bool,
@@ -57,56 +63,74 @@ const TOOLS: &[&str] = &[
     "go",
 ];
 
-/// Secrets among these.
-const SECRETS: &[&str] = &[".cargo/credentials", ".cargo/credentials.toml"];
-
 impl Reach {
-    pub fn of(options: &ShellOptions, protected: Protected, temporary: &Path) -> Self {
+    /// Decides it for a command. `hides` says whether the sandbox can hide what lies in a folder that can be read.
+    pub fn new(
+        options: &ShellOptions,
+        hides: bool,
+        denied: &[PathBuf],
+        protected: Protected,
+        temporary: &Path,
+    ) -> Self {
+        let mut granted = vec![options.root.as_path(), temporary, &options.outputs];
+        granted.extend(options.writable.iter().map(PathBuf::as_path));
+        granted.extend(options.readable.iter().map(PathBuf::as_path));
+        let denied = credentials::except(denied, &granted);
         let mut hidden: Vec<PathBuf> = HIDDEN.iter().map(PathBuf::from).collect();
         hidden.extend([
             options.home.clone(),
             options.home.canonicalize().unwrap_or_default(),
         ]);
         hidden.retain(|path| path.is_absolute());
-        let mut read = Vec::new();
-        carve(Path::new("/"), &hidden, &mut read);
-        let secrets: Vec<_> = SECRETS.iter().map(|name| options.home.join(name)).collect();
-        for tool in TOOLS {
-            carve(&options.home.join(tool), &secrets, &mut read);
+        if !hides {
+            hidden.extend(denied.iter().cloned());
         }
-        read.extend(SHOWN.iter().map(PathBuf::from));
-        read.extend(options.readable.iter().cloned());
+        // What is allowed can only be added up, never taken away from.
+        let apart: &[PathBuf] = if hides { &[] } else { &denied };
+        let mut read = Vec::new();
+        carve(Path::new("/"), &hidden, &mut read, &mut Vec::new());
+        let tools = TOOLS.iter().map(|tool| options.home.join(tool));
+        let shown = SHOWN.iter().map(PathBuf::from);
+        let given = options.readable.iter().cloned();
+        for path in tools.chain(shown).chain(given) {
+            carve(&path, apart, &mut read, &mut Vec::new());
+        }
         read.push(options.outputs.clone());
         read.retain(|path| path.exists());
-        let mut write = vec![options.root.clone(), temporary.to_owned()];
-        write.extend(
-            options
-                .writable
-                .iter()
-                .filter(|path| path.exists())
-                .cloned(),
-        );
+        let (mut write, mut closed) = (Vec::new(), Vec::new());
+        let given = options.writable.iter().filter(|path| path.exists());
+        for path in given.chain([&options.root]) {
+            carve(path, apart, &mut write, &mut closed);
+        }
+        write.push(temporary.to_owned());
+        let reached = |path: &PathBuf| {
+            let mut all = read.iter().chain(&write);
+            hides && all.any(|reached| path.starts_with(reached))
+        };
         Self {
+            masked: denied.into_iter().filter(reached).collect(),
             read,
             write,
+            closed,
             protected,
             network: options.network,
         }
     }
 }
 
-/// The largest folders below `path` that hold nothing hidden: what is allowed can only be added up,
-/// never taken away from. Links count for where they lead to.
-fn carve(path: &Path, hidden: &[PathBuf], into: &mut Vec<PathBuf>) {
+/// The largest folders below `path` that hold nothing hidden. Those that do are `closed`. Links count for where they lead
+/// to.
+fn carve(path: &Path, hidden: &[PathBuf], into: &mut Vec<PathBuf>, closed: &mut Vec<PathBuf>) {
     if hidden.iter().any(|hidden| path.starts_with(hidden)) {
         return;
     }
     if !hidden.iter().any(|hidden| hidden.starts_with(path)) {
         return into.push(path.to_owned());
     }
+    closed.push(path.to_owned());
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-            carve(&entry.path(), hidden, into);
+            carve(&entry.path(), hidden, into, closed);
         }
     }
 }

@@ -111,6 +111,82 @@ pub fn bind(network: bool, scope: Scope) -> Result<(), String> {
     apply_filter(&filter).map_err(|error| error.to_string())
 }
 
+/// What would change attributes of files, by path or descriptor, with the number that all systems have for it, or those on
+/// x86-64 and on aarch64 and riscv64.
+const ATTRIBUTES: &[(&str, i64, i64)] = &[
+    ("setxattr", 188, 5),
+    ("lsetxattr", 189, 6),
+    ("fsetxattr", 190, 7),
+    ("removexattr", 197, 14),
+    ("lremovexattr", 198, 15),
+    ("fremovexattr", 199, 16),
+    ("setxattrat", 463, 463),
+    ("removexattrat", 466, 466),
+    ("file_setattr", 469, 469),
+];
+/// The same for owners, with the place of the user's number among the arguments; the group's comes next.
+const OWNERS: &[(&str, i64, i64, u8)] = &[
+    ("chown", 92, -1, 1),
+    ("fchown", 93, 55, 1),
+    ("lchown", 94, -1, 1),
+    ("fchownat", 260, 54, 2),
+];
+const IOCTL: (i64, i64) = (16, 29);
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: u64 = 0x401C_5820;
+/// `EOPNOTSUPP`: programs go on without attributes that a file system does not have.
+const UNSUPPORTED: u32 = 95;
+/// For a number that is to stay as it is.
+const SAME: u64 = u32::MAX as u64;
+
+/// Binds this thread: it changes no extended attributes, and gives no file to anybody else. Neither Landlock nor a filter
+/// knows which file a call is about, so this holds in the project too.
+pub fn keep_attributes() -> Result<(), String> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| error.to_string())?;
+    let of_arch = |x86, generic| match arch {
+        TargetArch::x86_64 => vec![x86, x86 | X32_BIT],
+        _ => vec![generic],
+    };
+    let bind = |rules: Rules, error: u32| {
+        let refused = SeccompAction::Errno(error);
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)
+            .and_then(seccompiler::BpfProgram::try_from)
+            .map_err(|error| error.to_string())?;
+        apply_filter(&filter).map_err(|error| error.to_string())
+    };
+    let mut rules = Rules::new();
+    for (_, x86, generic) in ATTRIBUTES {
+        rules.extend(
+            of_arch(*x86, *generic)
+                .into_iter()
+                .map(|call| (call, vec![])),
+        );
+    }
+    let flags =
+        [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR].map(|call| all_of(&[(1, SeccompCmpOp::Eq, call)]));
+    let flags = flags.into_iter().collect::<Result<Vec<_>, _>>();
+    let flags = flags.map_err(|error| error.to_string())?;
+    let mut ioctl = of_arch(IOCTL.0, IOCTL.1);
+    ioctl.extend((arch == TargetArch::x86_64).then_some(514 | X32_BIT));
+    rules.extend(ioctl.into_iter().map(|call| (call, flags.clone())));
+    bind(rules, UNSUPPORTED)?;
+    let mut rules = Rules::new();
+    let user = u64::from(rustix::process::geteuid().as_raw());
+    let group = u64::from(rustix::process::getegid().as_raw());
+    for (_, x86, generic, at) in OWNERS {
+        let others =
+            |at: u8, own: u64| all_of(&[(at, SeccompCmpOp::Ne, own), (at, SeccompCmpOp::Ne, SAME)]);
+        let refused = [others(*at, user), others(*at + 1, group)];
+        let refused = refused.into_iter().collect::<Result<Vec<_>, _>>();
+        let refused = refused.map_err(|error| error.to_string())?;
+        let calls = of_arch(*x86, *generic)
+            .into_iter()
+            .filter(|call| *call >= 0);
+        rules.extend(calls.map(|call| (call, refused.clone())));
+    }
+    bind(rules, REFUSED)
+}
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn rules(network: bool, scope: Scope, arch: TargetArch) -> Result<Rules, BackendError> {
@@ -118,9 +194,8 @@ fn rules(network: bool, scope: Scope, arch: TargetArch) -> Result<Rules, Backend
     for (which, name, x86, generic) in CALLS {
         let rules = match which {
             Inside if scope == Scope::Outer => continue,
-            // It makes a network of its own, and has to ask for that.
-            Sockets if scope == Scope::Outer && !network => continue,
-            Sockets if !network => vec![],
+            // It makes a network of its own, and needs the kernel's for that: with nobody else in it.
+            Sockets if scope == Scope::All && !network => vec![],
             Always | Inside => vec![],
             Sockets => vec![all_of(&[
                 (0, SeccompCmpOp::Ne, AF_INET),
