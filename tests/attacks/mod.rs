@@ -18,5 +18,7 @@ mod a35_approval;
 mod a36_sizes;
 mod a38_skills;
 mod a41_secrets;
+mod hostile_folder;
+mod hostile_peers;
 
 use crate::agent::scene as agent;
