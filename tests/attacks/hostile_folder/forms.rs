@@ -100,7 +100,7 @@ impl Form {
                 path,
                 format!(
                     "{{\"id\":\"x\",\"type\":\"custom\",\"payload\":[{}{{}}]}}\n",
-                    "{},".repeat(1 << 20)
+                    "{},".repeat(1 << 18)
                 ),
             )
             .unwrap(),
