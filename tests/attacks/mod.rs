@@ -21,12 +21,14 @@ mod a38_skills;
 mod a41_secrets;
 mod a42_shipped_state;
 mod a43_links;
+mod a44_credentials;
 mod a45_instructions;
-mod a52_numbers;
+mod a47_descriptors;
 mod a50_held;
 mod a51_calls;
+mod a52_numbers;
 mod a56_streams;
-mod a44_credentials;
-mod a47_descriptors;
+mod hostile_folder;
+mod hostile_peers;
 
 use crate::agent::scene as agent;

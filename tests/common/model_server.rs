@@ -119,6 +119,11 @@ impl ModelServer {
         self.seen.lock().unwrap().clone()
     }
 
+    /// The same, and forgets it.
+    pub fn take_seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen.lock().unwrap())
+    }
+
     /// How much of the script is left.
     pub fn left(&self) -> usize {
         match &*self.script {

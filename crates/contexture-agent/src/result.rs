@@ -119,15 +119,18 @@ impl AgentResult {
 impl Spent {
     pub(crate) fn and(&self, more: &Self) -> Self {
         Self {
-            input_tokens: self.input_tokens + more.input_tokens,
-            cached_tokens: self.cached_tokens + more.cached_tokens,
-            output_tokens: self.output_tokens + more.output_tokens,
+            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(more.cached_tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
         }
     }
 
     pub(crate) fn add(&mut self, usage: &Usage) {
-        self.input_tokens += usage.input().unwrap_or(0);
-        self.cached_tokens += usage.cached().unwrap_or(0);
-        self.output_tokens += usage.output().unwrap_or(0);
+        // A provider says whatever number it likes.
+        *self = self.and(&Self {
+            input_tokens: usage.input().unwrap_or(0),
+            cached_tokens: usage.cached().unwrap_or(0),
+            output_tokens: usage.output().unwrap_or(0),
+        });
     }
 }

@@ -157,7 +157,8 @@ async fn work(
         .take();
     let mut end = json!({"id": id});
     if let Ok((result, price)) = &result {
-        end["tokens"] = json!(result.usage.input_tokens + result.usage.output_tokens);
+        let (read, written) = (result.usage.input_tokens, result.usage.output_tokens);
+        end["tokens"] = json!(read.saturating_add(written));
         end["costMicros"] = json!(price.of(&result.usage));
     }
     let failed = match (&result, stopped) {

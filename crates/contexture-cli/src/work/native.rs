@@ -91,7 +91,7 @@ impl Native {
                     ..Default::default()
                 });
                 let more = Spent {
-                    tokens: usage.input_tokens + usage.output_tokens,
+                    tokens: usage.input_tokens.saturating_add(usage.output_tokens),
                     cost_micros: price.of(&usage),
                 };
                 let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
