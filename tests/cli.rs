@@ -184,7 +184,7 @@ fn what_cannot_fit_is_refused_with_the_sizes() {
     assert_eq!(last["error"]["code"], "ContextOverflow");
     assert!(last["error"]["hint"].as_str().unwrap().contains("--budget"));
     ctx(&["build", "--max-bytes", "1k"])
-        .input(input.clone())
+        .input(input)
         .failure(4, "bytes");
     let called = json!([
         { "role": "user", "content": "hi" },

@@ -30,5 +30,6 @@ mod a52_numbers;
 mod a56_streams;
 mod hostile_folder;
 mod hostile_peers;
+mod list;
 
 use crate::agent::scene as agent;

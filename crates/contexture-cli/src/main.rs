@@ -34,7 +34,7 @@ use output::note;
 fn main() -> ExitCode {
     // Before anything is opened or started.
     if let Err(error) = contexture_tools::descriptors::keep_inherited() {
-        eprintln!("warning: programs that are started may inherit open files: {error}");
+        note!("warning: programs that are started may inherit open files: {error}");
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

@@ -334,7 +334,7 @@ fn no_secret_that_an_agent_repeats_is_in_a_file_an_event_or_a_page() {
     let events = scene.events();
     let mut found = Vec::new();
     let look = |place: &str, text: &str, found: &mut Vec<String>| {
-        leaks::in_text(place, text, &secrets, found)
+        leaks::in_text(place, text, &secrets, found);
     };
     for text in ["all", "upper", "owner", "fail", "fail upper", "fail owner"] {
         look(

@@ -104,7 +104,7 @@ fn a_group_of_calls_stays_whole_at_the_edge() {
         .user("And?")
         .keep(4)
         .build();
-    let roles: Vec<Role> = s.messages().iter().map(|m| m.role.clone()).collect();
+    let roles: Vec<Role> = s.messages().iter().map(|m| m.role).collect();
     assert!(
         roles.ends_with(&[
             Role::Assistant,
