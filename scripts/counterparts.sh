@@ -9,7 +9,7 @@ has_postgres() {
 has_nats() { PATH=$PATH:/usr/sbin:/usr/local/bin command -v nats-server >/dev/null; }
 
 # From the system's packages: a PostgreSQL server and a NATS server (only their programs, the tests start their own), a
-# terminal to drive, a second sandbox.
+# terminal to drive, a second sandbox, a tracer.
 install_servers() {
   local missing=()
   command -v ip >/dev/null || missing+=(iproute2)
@@ -17,6 +17,7 @@ install_servers() {
   has_nats || missing+=(nats-server)
   command -v tmux >/dev/null || missing+=(tmux)
   command -v bwrap >/dev/null || missing+=(bubblewrap)
+  command -v strace >/dev/null || missing+=(strace)
   has_postgres || as_root 'mkdir -p /etc/postgresql-common && echo "create_main_cluster = false" >>/etc/postgresql-common/createcluster.conf' || true
   install_packages "${missing[@]}"
   # The package starts a server of its own, which nobody asked for.
@@ -55,6 +56,7 @@ can_cut() { has_nats && ip netns add ctx-probe 2>/dev/null && ip netns del ctx-p
 # Where there is no Landlock, its system call is unknown or switched off.
 has_landlock() { python3 -c 'import ctypes; exit(ctypes.CDLL(None).syscall(444, None, 0, 1) < 3)' 2>/dev/null; }
 has_bubblewrap() { bwrap --unshare-pid --unshare-net --ro-bind / / --proc /proc true 2>/dev/null; }
+has_strace() { strace -f --seccomp-bpf -qq -o /dev/null true 2>/dev/null; }
 has_index() { timeout 60 python3 -m pip download -q --no-deps --no-cache-dir -d target/index-probe six==1.16.0; }
 
 # Nextest counts a test that returns early as passed, so what was skipped is counted here.
@@ -76,6 +78,7 @@ count_skipped() {
   need tmux "tmux" command -v tmux
   need landlock "Landlock (Linux 6.2)" has_landlock
   need bubblewrap "bubblewrap" has_bubblewrap
+  need strace "strace, and the right to trace" has_strace
   need mcp-servers "the MCP servers of tests/counterparts" has_counterparts
   need acp-agents "the ACP agents of tests/counterparts" has_counterparts
   need model "the model of tests/counterparts" has_model

@@ -200,7 +200,7 @@ fn texts(name: &str, bait: &Bait) -> Vec<Value> {
         "event" => "*".to_owned(),
         "file" | "credentials" => format!("{out}/secret.txt"),
         "mcp" => "evil".to_owned(),
-        _ => http.clone(),
+        _ => http,
     };
     let mut all = vec![first];
     all.extend(

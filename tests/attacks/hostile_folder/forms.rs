@@ -83,7 +83,7 @@ impl Form {
             Self::HardLink if folder => symlink(twin, path).unwrap(),
             Self::HardLink => fs::hard_link(twin, path).unwrap(),
             Self::Fifo => {
-                mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap()
+                mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
             }
             // The address of a socket is short; a longer one is no loss.
             Self::Socket => drop(UnixListener::bind(path)),
@@ -100,13 +100,13 @@ impl Form {
                 path,
                 format!(
                     "{{\"id\":\"x\",\"type\":\"custom\",\"payload\":[{}{{}}]}}\n",
-                    "{},".repeat(1 << 20)
+                    "{},".repeat(1 << 18)
                 ),
             )
             .unwrap(),
             Self::Torn => fs::write(path, &known[..known.len() * 9 / 10]).unwrap(),
             Self::Bytes => {
-                fs::write(path, [&known[..], b"\xff\xfe\0\x1b]0;x\x07\n"].concat()).unwrap()
+                fs::write(path, [&known[..], b"\xff\xfe\0\x1b]0;x\x07\n"].concat()).unwrap();
             }
         }
     }

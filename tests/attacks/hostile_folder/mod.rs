@@ -35,7 +35,7 @@ const LONG_SAMPLE: usize = 12;
 /// How far apart the commands are that are tried one after the other.
 const STEP: usize = 37;
 const _: () = assert!(
-    TABLE.len() % STEP != 0,
+    !TABLE.len().is_multiple_of(STEP),
     "some commands would never be tried"
 );
 

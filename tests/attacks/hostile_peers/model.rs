@@ -54,7 +54,7 @@ fn one(
         reader.read_line(&mut line).ok()?;
         match line.trim_end().split_once(':') {
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.trim().parse().ok()?
+                length = value.trim().parse().ok()?;
             }
             None if line.trim_end().is_empty() => break,
             _ => {}
