@@ -2,6 +2,7 @@
 //! file, an event or a page, and no end but an ordinary one. As a class: each field of a message takes each kind of value.
 
 mod agent;
+mod agent_told;
 mod leaks;
 mod mcp;
 mod model;
