@@ -23,6 +23,10 @@ impl Limits {
     pub const SECONDS: u64 = 900;
     /// How often a task is tried, unless somebody says so.
     pub const ATTEMPTS: u32 = 3;
+    /// The longest time for an attempt: a week.
+    pub const MAX_SECONDS: u64 = 7 * 24 * 60 * 60;
+    /// The most attempts at a task.
+    pub const MAX_ATTEMPTS: u32 = 100;
 }
 
 impl Default for Limits {

@@ -20,10 +20,16 @@ impl Board {
                 "keep long things in files that the executor can read",
             ));
         }
-        if new.limits.attempts == 0 {
+        if !(1..=Limits::MAX_ATTEMPTS).contains(&new.limits.attempts) {
             return Err(invalid(
-                "`attempts` must be 1 or more",
+                &format!("`attempts` must be from 1 to {}", Limits::MAX_ATTEMPTS),
                 "leave it out for 3",
+            ));
+        }
+        if !(1..=Limits::MAX_SECONDS).contains(&new.limits.seconds) {
+            return Err(invalid(
+                &format!("`seconds` must be from 1 to {}", Limits::MAX_SECONDS),
+                "leave it out for 900",
             ));
         }
         if let Some(parent) = &new.parent {

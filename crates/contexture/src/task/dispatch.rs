@@ -208,8 +208,10 @@ impl Board {
             self.change(Change::Allocated { id, task }, &now.at)?;
         }
         let task = self.tasks().known(id)?;
-        let attempt = task.attempt() + 1;
-        let deadline = now.millis + task.limits().seconds.saturating_mul(1_000);
+        let attempt = task.attempt().saturating_add(1);
+        // A board of another version may hold any number.
+        let seconds = task.limits().seconds.saturating_mul(1_000);
+        let deadline = now.millis.saturating_add(seconds);
         let context = self.context(task, locale, &now.at);
         let context = context.map_err(|error| TaskError::Invalid {
             what: error.to_string(),

@@ -43,7 +43,12 @@ fn what_cannot_be_done_is_not_made() {
     let long = create(json!({"description": "x".repeat(200_001)})).unwrap_err();
     assert!(long.to_string().contains("at most 200000 bytes"), "{long}");
     let never = create(json!({"description": "x", "limits": {"attempts": 0}})).unwrap_err();
-    assert!(never.to_string().contains("1 or more"));
+    assert!(never.to_string().contains("from 1 to 100"));
+    for seconds in [0, 604_801, u64::MAX] {
+        let limits = json!({"seconds": seconds});
+        let endless = create(json!({"description": "x", "limits": limits})).unwrap_err();
+        assert!(endless.to_string().contains("from 1 to 604800"));
+    }
     let orphan = create(json!({"description": "x", "parent": "task-7"})).unwrap_err();
     assert!(matches!(orphan, TaskError::Unknown { .. }));
     let mut parent = create(json!({"description": "x"})).unwrap();
