@@ -36,7 +36,7 @@ impl Tools for Vec<Arc<dyn Tool>> {
 /// All that an agent can do, and the rules for it.
 pub struct Toolset {
     sources: Vec<Arc<dyn Tools>>,
-    policy: ToolPolicy,
+    policies: Vec<ToolPolicy>,
     approvals: Approvals,
     secrets: Secrets,
     holds: Option<BTreeSet<String>>,
@@ -67,11 +67,17 @@ impl Toolset {
     pub fn new(policy: ToolPolicy, approvals: Approvals, secrets: Secrets) -> Self {
         Self {
             sources: Vec::new(),
-            policy,
+            policies: vec![policy],
             approvals,
             secrets,
             holds: None,
         }
+    }
+
+    /// With another policy, which must allow a tool as well.
+    pub fn within(mut self, policy: ToolPolicy) -> Self {
+        self.policies.push(policy);
+        self
     }
 
     /// With these alone, by their names or by those that they have at their servers: what an agent was granted.
@@ -183,14 +189,21 @@ impl Toolset {
         Ok((Arc::clone(tool), arguments))
     }
 
-    /// Whether the policy lets this tool be offered.
+    /// Whether every policy lets this tool be offered.
     pub fn allows(&self, tool: &Arc<dyn Tool>) -> bool {
         self.verdict(tool).is_allowed()
     }
 
     fn verdict(&self, tool: &Arc<dyn Tool>) -> Verdict {
         let spec = tool.spec();
-        self.policy.allows(&spec.name, Some(&spec.category))
+        let mut verdict = Verdict::Unrestricted;
+        for policy in &self.policies {
+            verdict = policy.allows(&spec.name, Some(&spec.category));
+            if !verdict.is_allowed() {
+                break;
+            }
+        }
+        verdict
     }
 }
 
@@ -288,6 +301,27 @@ mod tests {
             Secrets::default(),
         )
         .with(Arc::new(tools))
+    }
+
+    #[test]
+    fn every_policy_must_allow_a_tool() {
+        let naming = |name: &str| ToolPolicy {
+            allowed_tools: Some(vec![name.to_owned()]),
+            ..ToolPolicy::default()
+        };
+        let of_category = |name: &str| ToolPolicy {
+            allowed_categories: Some(vec![name.to_owned()]),
+            ..ToolPolicy::default()
+        };
+        for (first, second, offered) in [
+            (naming("look"), of_category("test"), 1),
+            (naming("look"), ToolPolicy::default(), 1),
+            (naming("look"), naming("other"), 0),
+            (of_category("other"), naming("look"), 0),
+        ] {
+            let tools = toolset(first).within(second);
+            assert_eq!(tools.offer().specs().len(), offered);
+        }
     }
 
     #[tokio::test]

@@ -54,6 +54,8 @@ const KEYS: [(&str, &str, &str); 9] = [
 
 /// How long a call may take, unless the configuration says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest time for a call: a day.
+const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 const LONGEST_NAME: usize = 32;
 
 /// Reads the value of `mcpServers`.
@@ -75,7 +77,10 @@ pub fn schema() -> Value {
         match kind {
             "array" => key["items"] = json!({ "type": "string" }),
             "object" => key["additionalProperties"] = json!({ "type": "string" }),
-            "integer" => key["minimum"] = json!(1),
+            "integer" => {
+                key["minimum"] = json!(1);
+                key["maximum"] = json!(MAX_TIMEOUT_SECONDS);
+            }
             _ => {}
         }
         properties.insert(name.to_owned(), key);
@@ -104,16 +109,24 @@ fn server(name: &str, value: &Value) -> Result<ServerConfig, ContextError> {
     };
     check(&place, map)?;
     let transport = transport(&place, map)?;
-    let seconds = map.get("timeoutSeconds").and_then(Value::as_u64);
-    if seconds == Some(0) {
-        let place = format!("{place}.timeoutSeconds");
-        return Err(wrong(place, "must be above 0", "leave it out for 60"));
-    }
+    let timeout = match map.get("timeoutSeconds") {
+        None => TIMEOUT,
+        Some(given) => {
+            let within = |seconds: &u64| (1..=MAX_TIMEOUT_SECONDS).contains(seconds);
+            let seconds = given.as_u64().filter(within).ok_or_else(|| {
+                let place = format!("{place}.timeoutSeconds");
+                let what =
+                    format!("must be a whole number from 1 to {MAX_TIMEOUT_SECONDS}, not {given}");
+                wrong(place, what, "leave it out for 60")
+            })?;
+            Duration::from_secs(seconds)
+        }
+    };
     Ok(ServerConfig {
         name: name.to_owned(),
         transport,
         disabled: map.get("disabled") == Some(&Value::Bool(true)),
-        timeout: seconds.map_or(TIMEOUT, |s| Duration::from_secs(s.min(24 * 3600))),
+        timeout,
     })
 }
 
@@ -132,7 +145,8 @@ fn check(place: &str, map: &Map<String, Value>) -> Result<(), ContextError> {
         let (fits, needs) = match *kind {
             "string" => (value.is_string(), "a text"),
             "boolean" => (value.is_boolean(), "true or false"),
-            "integer" => (value.is_u64(), "a whole number"),
+            // Read with its range; here it only must not be long.
+            "integer" => (value.is_number(), "a whole number"),
             "array" => {
                 let texts = |items: &Vec<Value>| items.iter().all(Value::is_string);
                 (value.as_array().is_some_and(texts), "a list of texts")
