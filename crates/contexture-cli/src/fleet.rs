@@ -16,7 +16,6 @@ use crate::error::CliError;
 use crate::settings;
 use crate::state;
 use crate::store;
-use crate::trust::State;
 use crate::work;
 
 /// How long an agent that crashed stays down.
@@ -71,6 +70,7 @@ pub fn open(
 ) -> Result<Arc<Fleet>, CliError> {
     let home = store::open(dir)?;
     state::say_ignored(config);
+    config.folder.adopt();
     let us = std::env::current_exe()?;
     let options = Options {
         root: std::path::absolute(&config.root)?,
@@ -83,7 +83,7 @@ pub fn open(
         program: us,
         first_wait: FIRST_WAIT,
         provider_patience: crate::providers::patience(config),
-        providers: crate::providers::all(config, config.trust()? == State::Trusted),
+        providers: crate::providers::all(config),
         hooks: config.fleet.hooks.clone(),
         work: work::options(config, &home, hub)?,
     };

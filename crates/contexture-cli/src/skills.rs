@@ -20,9 +20,11 @@ pub fn discover(config: &Config) -> Result<(Skills, usize), CliError> {
     {
         return Ok((Skills::discover(&places), 0));
     }
-    if config.trust()? == State::Trusted {
-        return Ok((Skills::discover(&places.and_project(&config.root)), 0));
+    let of_project = &config.folder.seen().skills;
+    let own = Skills::discover(&places);
+    match config.trust()? {
+        // As they were judged.
+        State::Trusted => Ok((of_project.clone().and(own), 0)),
+        State::Unknown | State::Changed => Ok((own, of_project.used().len())),
     }
-    let of_project = Skills::discover(&Places::default().and_project(&config.root));
-    Ok((Skills::discover(&places), of_project.used().len()))
 }

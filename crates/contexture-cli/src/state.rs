@@ -7,7 +7,7 @@ use contexture_store::{Earlier, HUB_KEY, Kind, ProjectLog, ProjectState, StoreEr
 use crate::config::Config;
 use crate::error::CliError;
 use crate::store;
-use crate::trust::{self, State};
+use crate::trust::State;
 use crate::view::safe;
 
 /// The folder of what makes us act in a project, private to the user. It need not be there yet.
@@ -36,10 +36,7 @@ pub fn take_over(config: &Config, log: ProjectLog) -> Result<ProjectLog, CliErro
         return Ok(log);
     };
     // Whether a record of trust can be read is a matter of what needs it.
-    let trusted = || {
-        let recorded = trust::recorded(&config.root, config.digest.as_deref());
-        matches!(recorded, Ok(State::Trusted))
-    };
+    let trusted = || matches!(config.folder.recorded(), Ok(State::Trusted));
     if state.is_known().map_err(StoreError::from)? || !trusted() {
         return Ok(log);
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use contexture::prompt::{Section, Stability};
 use contexture::tokens::{Bpe, Tokenizer};
 use contexture_tools::skills::{Places, Skills};
-use contexture_tools::system::{self, Notice, Project};
+use contexture_tools::system::{self, Instructions, Notice, Project};
 use tempfile::TempDir;
 
 struct Scene {
@@ -33,15 +33,13 @@ impl Scene {
         self
     }
 
-    fn sections(&self, cwd: &str, trusted: bool) -> (Vec<Section>, Vec<Notice>) {
-        self.with(cwd, trusted, &Skills::none())
+    fn sections(&self, cwd: &str) -> (Vec<Section>, Vec<Notice>) {
+        self.with(cwd, &Skills::none())
     }
 
-    fn with(&self, cwd: &str, trusted: bool, skills: &Skills) -> (Vec<Section>, Vec<Notice>) {
+    fn with(&self, cwd: &str, skills: &Skills) -> (Vec<Section>, Vec<Notice>) {
         system::sections(&Project {
-            root: &self.root(),
-            cwd: &self.root().join(cwd),
-            trusted,
+            instructions: &Instructions::read(&self.root(), &self.root().join(cwd)),
             skills,
             tokenizer: &Bpe::O200k,
             skills_tokens: system::SKILLS_TOKENS,
@@ -73,7 +71,7 @@ fn files_come_in_one_order_the_nearest_last() {
         .write("AGENTS.md", "root\n")
         .write("a/AGENTS.md", "in a\n")
         .write("a/b/AGENTS.md", "in b\n");
-    let (sections, notices) = scene.sections("a/b", true);
+    let (sections, notices) = scene.sections("a/b");
     assert_eq!(notices, []);
     assert_eq!(
         names(&sections),
@@ -96,38 +94,40 @@ fn files_come_in_one_order_the_nearest_last() {
         "# Instructions from a/AGENTS.md\n\nin a"
     );
     assert_eq!(sections[3].origin, "a/AGENTS.md");
-    assert_eq!(scene.sections("a/b", true), (sections, notices));
+    assert_eq!(scene.sections("a/b"), (sections, notices));
     // Only the way down to where the agent works.
-    let (sections, _) = scene.sections("a", true);
+    let (sections, _) = scene.sections("a");
     assert_eq!(
         names(&sections),
         ["agent", "default", "agents:AGENTS.md", "agents:a/AGENTS.md"]
     );
-    let (sections, _) = scene.sections("..", true);
+    let (sections, _) = scene.sections("..");
     assert_eq!(names(&sections), ["agent", "default", "agents:AGENTS.md"]);
 }
 
 #[test]
-fn without_trust_files_are_left_out_and_named() {
+fn a_digest_covers_what_is_not_used() {
     let scene = Scene::new();
-    scene.write("Agent.md", "evil").write("a/AGENTS.md", "evil");
-    let (sections, notices) = scene.sections("a", false);
-    assert_eq!(names(&sections), ["default"]);
-    assert!(
-        sections
-            .iter()
-            .all(|section| !section.text.contains("evil"))
-    );
-    assert_eq!(notices.len(), 2);
-    assert!(notices[1].place == "a/AGENTS.md" && notices[1].what.contains("not trusted"));
-    assert!(notices[1].hint.contains("ctx trust"));
+    let digest = || {
+        let read = Instructions::read(&scene.root(), &scene.root());
+        read.files()[0].digest().unwrap().to_owned()
+    };
+    let long = "x".repeat(100_000);
+    scene.write("AGENTS.md", &long);
+    let before = digest();
+    assert_eq!(digest(), before);
+    scene.write("AGENTS.md", format!("{}y", &long[1..]));
+    assert_ne!(digest(), before);
+    scene.write("AGENTS.md", b"\xff");
+    let read = Instructions::read(&scene.root(), &scene.root());
+    assert_eq!(read.files()[0].digest(), None);
 }
 
 #[test]
 fn what_is_cut_is_said_in_the_text_and_to_people() {
     let scene = Scene::new();
     scene.write("AGENTS.md", "é".repeat(20_000));
-    let (sections, notices) = scene.sections(".", true);
+    let (sections, notices) = scene.sections(".");
     let said = text(&sections, "agents:AGENTS.md");
     assert_eq!(said.matches('é').count(), 16 << 10);
     assert!(
@@ -152,7 +152,7 @@ fn the_nearest_files_get_room_first() {
         .write("AGENTS.md", "far")
         .write("a/AGENTS.md", &full)
         .write("a/b/AGENTS.md", &full);
-    let (sections, notices) = scene.sections("a/b", true);
+    let (sections, notices) = scene.sections("a/b");
     assert_eq!(
         text(&sections, "agents:a/b/AGENTS.md").matches('x').count(),
         32 << 10
@@ -176,7 +176,7 @@ fn files_that_are_no_plain_text_in_the_project_are_refused() {
     symlink("../secret", scene.root().join("AGENTS.md")).unwrap();
     scene.write("Agent.md", b"\xff\xfe");
     std::fs::create_dir(scene.root().join("a/AGENTS.md")).unwrap();
-    let (sections, notices) = scene.sections("a", true);
+    let (sections, notices) = scene.sections("a");
     assert_eq!(names(&sections), ["default"]);
     let said: Vec<String> = notices.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 3, "{said:?}");
@@ -193,7 +193,7 @@ fn files_that_are_no_plain_text_in_the_project_are_refused() {
 fn a_file_is_put_in_as_it_is() {
     let scene = Scene::new();
     scene.write("AGENTS.md", "{{token}} {{ env.KEY }} {% for x in y %}");
-    let (sections, notices) = scene.sections(".", true);
+    let (sections, notices) = scene.sections(".");
     assert!(notices.is_empty());
     assert!(
         text(&sections, "agents:AGENTS.md").ends_with("{{token}} {{ env.KEY }} {% for x in y %}")
@@ -209,7 +209,7 @@ fn skills_come_last_and_refused_ones_are_counted() {
         std::fs::write(folder.join("SKILL.md"), format!("---\n{front}\n---\n")).unwrap();
     }
     let skills = Skills::discover(&Places::default().and_project(scene.root()));
-    let (sections, notices) = scene.with(".", true, &skills);
+    let (sections, notices) = scene.with(".", &skills);
     assert_eq!(names(&sections), ["default", "skills"]);
     assert!(text(&sections, "skills").ends_with("\n- pdf: d"));
     assert_eq!(notices[0].to_string(), "skills: 1 skill refused");
@@ -217,7 +217,7 @@ fn skills_come_last_and_refused_ones_are_counted() {
 
 #[test]
 fn the_default_rules_are_short() {
-    let (sections, _) = Scene::new().sections(".", true);
+    let (sections, _) = Scene::new().sections(".");
     let tokens = Bpe::O200k.count(text(&sections, "default"));
     assert!((50..=260).contains(&tokens), "{tokens}");
 }
@@ -234,7 +234,7 @@ fn a_small_model_is_told_little() {
     )
     .unwrap();
     let skills = Skills::discover(&Places::default().and_project(scene.root()));
-    let (sections, _) = scene.with(".", true, &skills);
+    let (sections, _) = scene.with(".", &skills);
     assert_eq!(names(&sections), ["default"]);
     let tokens = Bpe::O200k.count(text(&sections, "default"));
     assert!((10..=80).contains(&tokens), "{tokens}");

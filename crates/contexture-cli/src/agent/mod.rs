@@ -21,7 +21,7 @@ use contexture_tools::approval::{Approvals, Approver, Standing};
 use contexture_tools::mcp::{self, ServerConfig, Servers};
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
 use contexture_tools::skills::Skills;
-use contexture_tools::system::{self, Project};
+use contexture_tools::system::{self, Instructions, Project};
 use contexture_tools::{Secrets, Tool, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
@@ -29,11 +29,11 @@ use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
 pub use self::model::{DEFAULT, LOCAL, chosen, compactor, model, of_spec, provider};
 use crate::args::{AgentOptions, CompactorName};
-use crate::command::mcp_options;
+use crate::command::{self, mcp_options};
 use crate::config::{self, Config, Sandbox};
 use crate::error::CliError;
 use crate::store::Home;
-use crate::trust::State;
+use crate::trust::{Folder, State};
 use crate::view::{Screen, plural};
 use crate::{settings, skills, store};
 
@@ -93,7 +93,10 @@ pub async fn ready(
     dir: Option<&Path>,
     screen: &Arc<Screen>,
 ) -> Result<Ready, CliError> {
-    let config = config::load(dir)?;
+    let mut config = config::load(dir)?;
+    if command::asked_again(&config)? {
+        config = config::load(dir)?;
+    }
     let home = store::of(&config)?;
     let model = model(options, &config).await?;
     let key = match &options.session {
@@ -147,14 +150,21 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
     };
     let mut notices = Vec::new();
     let (skills, untrusted) = skills::discover(&config)?;
-    if untrusted > 0 || !config.withheld.is_empty() {
-        notices.push(withheld(&config, untrusted));
-    }
+    let folder = config.folder.at(&cwd);
+    let none = Instructions::default();
+    let instructions = match folder.state()? {
+        State::Trusted => {
+            folder.adopt();
+            &folder.seen().instructions
+        }
+        State::Unknown | State::Changed => {
+            notices.extend(withheld(&config, &folder, untrusted)?);
+            &none
+        }
+    };
     let skills = Arc::new(skills);
     let (mut sections, said) = system::sections(&Project {
-        root: &config.root,
-        cwd: &cwd,
-        trusted: config.trust()? == State::Trusted,
+        instructions,
         skills: &skills,
         tokenizer: settings.tokenizer.as_ref(),
         skills_tokens: system::SKILLS_TOKENS,
@@ -189,13 +199,16 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
     servers.settled(SETTLING).await;
     notices.extend(failing(&servers));
     let toolset = Toolset::new(
-        policy(options, &config, model.as_ref()),
+        ToolPolicy::default(),
         approvals(options, &config, asks),
         Secrets::from_env(),
-    )
-    .with(Arc::new(tools))
-    .with(Arc::clone(&servers) as Arc<dyn Tools>)
-    .holding(holds);
+    );
+    let policies = policies(options, &config, model.as_ref());
+    let toolset = policies.into_iter().fold(toolset, Toolset::within);
+    let toolset = toolset
+        .with(Arc::new(tools))
+        .with(Arc::clone(&servers) as Arc<dyn Tools>)
+        .holding(holds);
     let agent = Agent {
         model,
         tools: toolset,
@@ -239,20 +252,29 @@ pub fn failing(servers: &Servers) -> Vec<String> {
     servers.states().into_iter().filter_map(why).collect()
 }
 
-/// What of the project does not count yet, and what to do about it.
-fn withheld(config: &Config, skills: usize) -> String {
-    let mut what: Vec<String> = config
-        .withheld
-        .iter()
-        .map(|key| (*key).to_owned())
-        .collect();
+/// What of the project does not count as the folder is now, and what to do about it.
+fn withheld(config: &Config, folder: &Folder, skills: usize) -> Result<Option<String>, CliError> {
+    let keys = config.withheld.iter().map(|key| (*key).to_owned());
+    let mut what: Vec<String> = keys.collect();
     if skills > 0 {
         what.push(plural(skills, "skill"));
     }
-    format!(
-        "this folder is not trusted, so its {} do not count: `ctx trust` shows what they would do",
-        what.join(", ")
-    )
+    let files = folder.seen().instructions.files().iter();
+    what.extend(files.map(|file| file.shown().to_owned()));
+    if what.is_empty() {
+        return Ok(None);
+    }
+    let what = what.join(", ");
+    Ok(Some(match folder.state()? {
+        State::Changed => format!(
+            "{} changed since this folder was trusted, so its {what} do not count: `ctx trust` shows the change, and \
+             asks",
+            folder.in_short()?
+        ),
+        _ => format!(
+            "this folder is not trusted, so its {what} do not count: `ctx trust` shows what they would do"
+        ),
+    }))
 }
 
 /// The shell, as the configuration bounds it.
@@ -300,14 +322,18 @@ pub fn settings_for(
     Ok((settings, compactor))
 }
 
-/// Which tools there are. A small model is confused by tools, and slow to read of them, so it has those
+/// The policies that must allow a tool. A small model is confused by tools, and slow to read of them, so it has those
 /// that somebody named.
-fn policy(options: &AgentOptions, config: &Config, model: &dyn Model) -> ToolPolicy {
-    let mut policy = config.agent.tool_policy.clone();
-    if model.is_small() && policy.allowed_tools.is_none() && !options.allow_all {
-        policy.allowed_tools = Some(options.allow.clone());
+fn policies(options: &AgentOptions, config: &Config, model: &dyn Model) -> Vec<ToolPolicy> {
+    let mut policies = config.agent.tool_policies.clone();
+    let named = policies.iter().any(|policy| policy.allowed_tools.is_some());
+    if model.is_small() && !named && !options.allow_all {
+        policies.push(ToolPolicy {
+            allowed_tools: Some(options.allow.clone()),
+            ..ToolPolicy::default()
+        });
     }
-    policy
+    policies
 }
 
 /// What is allowed from the start, and whom to ask for the rest.

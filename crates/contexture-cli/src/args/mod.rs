@@ -13,6 +13,8 @@ pub use fleet::*;
 pub use pool::*;
 pub use sessions::*;
 
+use crate::config::range::{self, Range};
+
 /// Decides what an LLM agent is told on each turn, and can explain every byte of it.
 #[derive(Debug, Parser)]
 #[command(
@@ -163,13 +165,13 @@ pub struct AgentOptions {
     #[arg(long)]
     pub allow_all: bool,
     /// The most replies of a run
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = within(range::STEPS))]
     pub max_steps: Option<usize>,
     /// The most tokens of a request (32k, 1m)
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = within(range::TOKENS))]
     pub budget: Option<usize>,
     /// Tokens of the budget that are kept free for the output
-    #[arg(long, value_name = "N", value_parser = number)]
+    #[arg(long, value_name = "N", value_parser = within(range::RESERVED_TOKENS))]
     pub reserve: Option<usize>,
     /// What stands in the place of history that leaves; the model unless given
     #[arg(long, value_enum)]
@@ -195,23 +197,23 @@ pub struct Source {
     #[arg(default_value = "-", value_name = "FILE")]
     pub file: PathBuf,
     /// Read only this line of the file, counted from 1: one session of many
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = within(range::LINE))]
     pub line: Option<usize>,
 }
 
 #[derive(Debug, Default, ClapArgs)]
 pub struct Limits {
     /// The most tokens of a request (32k, 1m; 128k unless given)
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = within(range::TOKENS))]
     pub budget: Option<usize>,
     /// The most messages of a request
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = within(range::MESSAGES))]
     pub max_messages: Option<usize>,
     /// The most bytes of a request's body
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = within(range::BYTES))]
     pub max_bytes: Option<usize>,
     /// Tokens of the budget that are kept free for the output
-    #[arg(long, value_name = "N", value_parser = number)]
+    #[arg(long, value_name = "N", value_parser = within(range::RESERVED_TOKENS))]
     pub reserve: Option<usize>,
     #[command(flatten)]
     pub model: Model,
@@ -365,30 +367,28 @@ pub enum CompactorName {
     Model,
 }
 
-/// `32k`, `1.5m`, `4096`.
+/// Reads a number of this range: `32k`, `1.5m`, `4096`.
+fn within(range: Range) -> impl Fn(&str) -> Result<usize, String> + Clone {
+    move |text| {
+        let number = number(text)?;
+        let fits = u64::try_from(number).is_ok_and(|number| range.contains(number));
+        fits.then_some(number)
+            .ok_or_else(|| format!("must be {range}"))
+    }
+}
+
 fn number(text: &str) -> Result<usize, String> {
+    let wrong = || "not a number: write 32000, 32k or 1m".to_owned();
     let lower = text.trim().to_ascii_lowercase().replace('_', "");
     let (digits, unit) = match lower.strip_suffix('k') {
         Some(digits) => (digits, 1_000.0),
         None => match lower.strip_suffix('m') {
             Some(digits) => (digits, 1_000_000.0),
-            None => (lower.as_str(), 1.0),
+            None => return lower.parse().map_err(|_| wrong()),
         },
     };
-    if unit == 1.0 {
-        return digits
-            .parse()
-            .map_err(|_| "not a number: write 32000, 32k or 1m".to_owned());
-    }
     match digits.parse::<f64>() {
         Ok(value) if (0.0..=1e9).contains(&value) => Ok((value * unit).round() as usize),
-        _ => Err("not a number: write 32000, 32k or 1m".to_owned()),
-    }
-}
-
-fn whole(text: &str) -> Result<usize, String> {
-    match number(text)? {
-        0 => Err("must be above 0".to_owned()),
-        value => Ok(value),
+        _ => Err(wrong()),
     }
 }

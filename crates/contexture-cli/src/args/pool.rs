@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::{AgentOptions, number};
+use super::{AgentOptions, within};
+use crate::config::range;
 
 #[derive(Debug, ClapArgs)]
 pub struct AgentContext {
@@ -151,11 +152,11 @@ pub struct TaskDispatch {
     #[command(flatten)]
     pub spending: Spending,
     /// How many seconds an attempt may take [default: 900]
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<u64>,
+    #[arg(long, value_name = "SECONDS", value_parser = within(range::TASK_SECONDS))]
+    pub timeout: Option<usize>,
     /// How often it is tried [default: 3]
-    #[arg(long, value_name = "N")]
-    pub attempts: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = within(range::TASK_ATTEMPTS))]
+    pub attempts: Option<usize>,
     /// Wait until it is over, and print its result; without a daemon it is done here
     #[arg(long)]
     pub wait: bool,
@@ -167,7 +168,7 @@ pub struct TaskDispatch {
 #[derive(Debug, Clone, ClapArgs)]
 pub struct Spending {
     /// The most tokens, of all requests and replies (20k); 0 is none
-    #[arg(long, value_name = "N", value_parser = number)]
+    #[arg(long, value_name = "N", value_parser = within(range::TASK_TOKENS))]
     pub max_tokens: Option<usize>,
     /// The most money, in dollars; what models cost is `prices` in contexture.json
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::{Format, Limits, Source, whole};
+use super::{Format, Limits, Source, within};
+use crate::config::range;
 
 #[derive(Debug, Subcommand)]
 pub enum Sessions {
@@ -141,7 +142,7 @@ pub struct Replay {
     #[arg(default_value = "-", value_name = "SESSION|FILE")]
     pub what: String,
     /// Read only this line of the file, counted from 1: one session of many
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = within(range::LINE))]
     pub line: Option<usize>,
     #[command(flatten)]
     pub limits: Limits,

@@ -16,7 +16,6 @@ use super::{print, print_json, run, to_value};
 use crate::args::{Inject, Source};
 use crate::config::{self, Config};
 use crate::error::CliError;
-use crate::trust::State;
 use crate::view::{Paint, plural, safe, thousands};
 use crate::{input, providers};
 
@@ -27,7 +26,6 @@ const SHOWN: usize = 8;
 pub fn inject(options: &Inject, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let config = config::load(dir)?;
     let meta = meta(options)?;
-    let trusted = config.trust()? == State::Trusted;
     if !config.withheld.is_empty() {
         eprintln!(
             "ctx: this folder is not trusted, so its {} do not count: `ctx trust` shows what they would do",
@@ -36,7 +34,7 @@ pub fn inject(options: &Inject, json: bool, dir: Option<&Path>) -> Result<(), Cl
     }
     let runtime = run::runtime()?;
     let prepared = runtime.block_on(async {
-        let injector = injector(&config, trusted)?;
+        let injector = injector(&config)?;
         injector
             .prepare(&meta, options.session.clone())
             .await
@@ -49,7 +47,7 @@ pub fn inject(options: &Inject, json: bool, dir: Option<&Path>) -> Result<(), Cl
 }
 
 /// The core's providers, then the project's.
-fn injector(config: &Config, trusted: bool) -> Result<SessionInjector, CliError> {
+fn injector(config: &Config) -> Result<SessionInjector, CliError> {
     let tokens = Tokens::new(LIFE).map_err(|error| refused(PrepareError::Token(error)))?;
     let model = config.agent.model.as_ref();
     let tokenizer = for_model(model.map(|model| model.value.as_str()));
@@ -59,7 +57,7 @@ fn injector(config: &Config, trusted: bool) -> Result<SessionInjector, CliError>
             .patience(patience);
     injector.register(Arc::new(CoreProvider));
     injector.register(Arc::new(CanvasProvider));
-    for provider in providers::all(config, trusted) {
+    for provider in providers::all(config) {
         injector.register(provider);
     }
     Ok(injector)

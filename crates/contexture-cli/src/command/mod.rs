@@ -65,7 +65,7 @@ pub use skills::skills;
 pub use task::task;
 pub use tokens::tokens;
 pub use tool::tool;
-pub use trust::trust;
+pub use trust::{asked_again, trust};
 pub use update::update;
 pub use worker::worker;
 

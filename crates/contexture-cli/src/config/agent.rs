@@ -18,8 +18,8 @@ pub struct AgentConfig {
     pub base_url: Option<Chosen<String>>,
     /// MCP servers. A project's stands in the place of the user's of the same name.
     pub mcp_servers: Vec<ServerConfig>,
-    /// Which tools may be used.
-    pub tool_policy: ToolPolicy,
+    /// Which tools may be used: each policy must allow one.
+    pub tool_policies: Vec<ToolPolicy>,
     /// What shell commands may do.
     pub shell: ShellConfig,
     /// Whether skills are looked for.
@@ -77,27 +77,19 @@ impl AgentConfig {
             let chosen = layers.get(path).and_then(|chosen| chosen.value.as_bool());
             chosen.unwrap_or(usual)
         };
-        let texts = |path: &str| -> Vec<String> {
-            let chosen = layers.get(path).and_then(|chosen| chosen.value.as_array());
-            let texts = chosen.into_iter().flatten().filter_map(Value::as_str);
-            texts.map(str::to_owned).collect()
-        };
         Ok(Self {
             model: layers.text("model"),
             base_url: layers.text("baseUrl"),
             mcp_servers: servers(layers)?,
-            tool_policy: policies(layers)?,
+            tool_policies: policies(layers)?,
             shell: ShellConfig {
                 network: switch("shell.network", false),
-                writable: texts("shell.writable")
-                    .iter()
-                    .map(|folder| root.join(folder))
-                    .collect(),
+                writable: writable(layers, root),
                 sandbox: match layers.text("shell.sandbox") {
                     Some(chosen) if chosen.value == "prefer" => Sandbox::Prefer,
                     _ => Sandbox::Require,
                 },
-                allow: texts("shell.allow"),
+                allow: allowed(layers),
             },
             skills: switch("skills.enabled", true),
             local: LocalConfig {
@@ -123,34 +115,65 @@ fn servers(layers: &Layers<'_>) -> Result<Vec<ServerConfig>, ContextError> {
     mcp::read(&Value::Object(all))
 }
 
-/// The project's policy over the user's. Denials and rules add up: trust in a folder takes nothing
-/// back that the user denied everywhere.
-fn policies(layers: &Layers<'_>) -> Result<ToolPolicy, ContextError> {
+/// The user's policy and the project's. Each must allow a tool: trust in a folder takes nothing back that the user
+/// denied everywhere, and a project's list of allowed tools only narrows the user's.
+fn policies(layers: &Layers<'_>) -> Result<Vec<ToolPolicy>, ContextError> {
     const KEY: &str = "toolPolicy";
-    let user = policy(layers.of_user(KEY))?;
-    let project = policy(layers.of_project(KEY))?;
-    let both = |a: Option<Vec<String>>, b: Option<Vec<String>>| match (a, b) {
-        (Some(mut a), Some(b)) => {
-            a.extend(b);
-            Some(a)
-        }
-        (a, b) => a.or(b),
+    let given = [layers.of_user(KEY), layers.of_project(KEY)];
+    given.into_iter().flatten().map(policy).collect()
+}
+
+/// The folders beside the project's that commands may write to: of the project's those that lie in the user's, where
+/// both name some.
+fn writable(layers: &Layers<'_>, root: &Path) -> Vec<PathBuf> {
+    const KEY: &str = "shell.writable";
+    let folders = |value: &Value| -> Vec<PathBuf> {
+        texts(value)
+            .iter()
+            .map(|folder| root.join(folder))
+            .collect()
     };
-    Ok(ToolPolicy {
-        allowed_categories: project.allowed_categories.or(user.allowed_categories),
-        denied_categories: both(user.denied_categories, project.denied_categories),
-        allowed_tools: project.allowed_tools.or(user.allowed_tools),
-        denied_tools: both(user.denied_tools, project.denied_tools),
-        custom_rules: both(user.custom_rules, project.custom_rules),
-    })
+    let users = layers.of_user(KEY).map(folders);
+    let projects = layers.of_project(KEY).map(folders);
+    match (users, projects) {
+        (Some(users), Some(projects)) => {
+            // By where they really are: a link may lead anywhere, and what is not there cannot be judged.
+            let real = |folder: &PathBuf| folder.canonicalize().ok();
+            let users: Vec<PathBuf> = users.iter().filter_map(real).collect();
+            let mut both: Vec<PathBuf> = projects.iter().filter_map(real).collect();
+            both.retain(|folder| users.iter().any(|own| folder.starts_with(own)));
+            both
+        }
+        (users, projects) => users.or(projects).unwrap_or_default(),
+    }
+}
+
+/// The beginnings of commands that nobody needs to be asked about: of the project's those that begin like one of the
+/// user's, where both name some.
+fn allowed(layers: &Layers<'_>) -> Vec<String> {
+    const KEY: &str = "shell.allow";
+    let users = layers.of_user(KEY).map(texts);
+    let projects = layers.of_project(KEY).map(texts);
+    match (users, projects) {
+        (Some(users), Some(mut projects)) => {
+            let begins = |command: &str, beginning: &str| {
+                let mut words = command.split_whitespace();
+                let mut wanted = beginning.split_whitespace().peekable();
+                wanted.peek().is_some() && wanted.all(|word| words.next() == Some(word))
+            };
+            projects.retain(|command| users.iter().any(|own| begins(command, own)));
+            projects
+        }
+        (users, projects) => users.or(projects).unwrap_or_default(),
+    }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let texts = value.as_array().into_iter().flatten();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// A policy as a document has it.
-pub(super) fn policy(value: Option<&Value>) -> Result<ToolPolicy, ContextError> {
-    match value {
-        None => Ok(ToolPolicy::default()),
-        Some(value) => {
-            ToolPolicy::from_value(value.clone()).map_err(|error| error.within("toolPolicy"))
-        }
-    }
+pub(super) fn policy(value: &Value) -> Result<ToolPolicy, ContextError> {
+    ToolPolicy::from_value(value.clone()).map_err(|error| error.within("toolPolicy"))
 }

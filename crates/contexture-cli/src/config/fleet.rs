@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use contexture::ContextError;
 use contexture_fleet::Hook;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::layers::Layers;
+use super::range::HOOK_MILLISECONDS;
 
 /// Where the daemon listens, unless somebody says otherwise.
 pub const LISTEN: &str = "127.0.0.1:4100";
@@ -42,6 +43,7 @@ impl FleetConfig {
             listen: layers
                 .text("serve.listen")
                 .map_or_else(|| LISTEN.to_owned(), |chosen| chosen.value),
+            // The ranges of both keep the product small.
             token_life: Duration::from_secs(3_600 * number("serve.tokenHours", TOKEN_HOURS)),
             patience: Duration::from_secs(number("serve.askSeconds", ASK_SECONDS)),
             hooks: own.into_iter().chain(projects).collect(),
@@ -77,10 +79,10 @@ pub(super) fn hooks(given: Option<&Value>) -> Result<Vec<Hook>, ContextError> {
                 .ok_or_else(|| wrong(".command", "must be a list of texts"))?;
             let patience = match hook.get("timeoutMs") {
                 None => HOOK_PATIENCE,
-                Some(given) => given
-                    .as_u64()
-                    .map(Duration::from_millis)
-                    .ok_or_else(|| wrong(".timeoutMs", "must be a number"))?,
+                Some(given) => {
+                    let place = format!("hooks[{n}].timeoutMs");
+                    Duration::from_millis(HOOK_MILLISECONDS.read(&place, given)?)
+                }
             };
             Ok(Hook {
                 event: event.to_owned(),
@@ -89,4 +91,28 @@ pub(super) fn hooks(given: Option<&Value>) -> Result<Vec<Hook>, ContextError> {
             })
         })
         .collect()
+}
+
+/// The JSON Schema of `hooks`.
+pub(super) fn hooks_schema() -> Value {
+    let mut timeout = HOOK_MILLISECONDS.schema();
+    timeout["description"] = json!("How long it may take; 10000 unless given.");
+    json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["event", "command"],
+            "properties": {
+                "event": { "type": "string", "description": "The events it is told of, such as agent:*." },
+                "command": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": { "type": "string" },
+                    "description": "A program and its arguments.",
+                },
+                "timeoutMs": timeout,
+            },
+        },
+    })
 }

@@ -1,142 +1,145 @@
-//! One table of keys gives the reader, its errors and the schema.
+//! One table of keys gives the reader, its errors and the schema, and decides for each key what a project may do to
+//! it.
 
 use contexture::text::nearest;
 use contexture::{ContextConfig, ContextError};
 use serde_json::{Map, Value, json};
 
-use Kind::{Choice, Integer, Object, Objects, Switch, Text, Texts};
-
 use super::fleet::{ASK_SECONDS, LISTEN, TOKEN_HOURS};
+use super::key::Kind::{Choice, Integer, Object, Objects, Switch, Text, Texts};
+use super::key::Precedence::{First, Off, Own, Project, Smaller, User};
+use super::key::Trust::{Free, Needed, ToRaise};
+use super::key::{Key, key, mistyped};
+use super::range;
 use super::work::PATIENCE_SECONDS;
-
-/// A key: its path, what it takes, its default, whom it needs, and what it is for.
-pub(super) struct Key {
-    pub path: &'static str,
-    kind: Kind,
-    default: Value,
-    /// Whether a project may set it only when its folder is trusted: it runs something, sends
-    /// something, or allows more than the user did.
-    pub gated: bool,
-    about: &'static str,
-}
-
-enum Kind {
-    Integer,
-    Switch,
-    Text,
-    /// One of these, and what to say of them.
-    Choice(&'static [&'static str], &'static str),
-    Texts,
-    Object,
-    Objects,
-}
 
 pub(super) fn keys() -> Vec<Key> {
     let context = ContextConfig::default();
-    let free = |path, kind, default, about| Key {
-        path,
-        kind,
-        default,
-        gated: false,
-        about,
-    };
-    let gated = |path, kind, default, about| Key {
-        gated: true,
-        ..free(path, kind, default, about)
-    };
     vec![
-        free(
+        key(
             "context.maxInputTokens",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::TOKENS),
             json!(context.max_input_tokens),
             "The most tokens of a request, with what is reserved for the output.",
         ),
-        free(
+        key(
             "context.maxHistoryMessages",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::MESSAGES),
             Value::Null,
             "The most messages of a request.",
         ),
-        free(
+        key(
             "context.maxBytes",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::BYTES),
             Value::Null,
             "The most bytes of a request's body.",
         ),
-        free(
+        key(
             "context.reservedOutput",
-            Integer,
+            Free,
+            User,
+            Integer(range::RESERVED_TOKENS),
             json!(context.reserved_output),
             "Tokens kept free for the output.",
         ),
-        free(
+        key(
             "context.enableCompaction",
+            Free,
+            Project,
             Switch,
             json!(context.enable_compaction),
             "Whether history may be masked and summarised.",
         ),
-        free(
+        key(
             "context.triggerPercent",
-            Integer,
+            Free,
+            Project,
+            Integer(range::TRIGGER_PERCENT),
             json!(context.trigger_percent),
             "At which share of a limit to compact.",
         ),
-        free(
+        key(
             "context.targetPercent",
-            Integer,
+            Free,
+            Project,
+            Integer(range::TARGET_PERCENT),
             json!(context.target_percent),
             "Down to which share.",
         ),
-        free(
+        key(
             "context.chatHistory.inMemoryMaxMessages",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::MESSAGES),
             json!(60),
             "When a chat's history is compacted.",
         ),
-        free(
+        key(
             "context.chatHistory.compactKeepLastMessages",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::SOME_MESSAGES),
             json!(30),
             "How many messages that keeps.",
         ),
-        free(
+        key(
             "context.agentContext.windowEntries",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::WINDOW_ENTRIES),
             json!(200),
             "How many runs the execution memory keeps.",
         ),
-        free(
+        key(
             "agent.maxSteps",
-            Integer,
+            ToRaise,
+            Smaller,
+            Integer(range::STEPS),
             json!(30),
             "The most steps of a run.",
         ),
-        free(
+        key(
             "agent.maxInjectedMessages",
-            Integer,
+            ToRaise,
+            Smaller,
+            Integer(range::SOME_MESSAGES),
             json!(120),
             "The most messages that tools may inject in a run.",
         ),
-        free(
+        key(
             "local.threads",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::THREADS),
             Value::Null,
             "Threads of a model on this machine; one for each core that is free unless given.",
         ),
-        free(
+        key(
             "local.window",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::WINDOW_TOKENS),
             Value::Null,
             "The most tokens that a model on this machine reads; what it was trained for unless given.",
         ),
-        gated(
+        key(
             "store.url",
+            Needed,
+            Project,
             Text,
             Value::Null,
             "A PostgreSQL database for logs (postgres://…); the folder .contexture unless given. A project's counts when its folder is trusted.",
         ),
-        free(
+        key(
             "store.durability",
+            Free,
+            First,
             Choice(
                 &["sync", "os"],
                 "`sync` survives a power cut, `os` only the end of the process",
@@ -144,50 +147,66 @@ pub(super) fn keys() -> Vec<Key> {
             json!("sync"),
             "When an entry is acknowledged: `sync` when it would survive a power cut, `os` when the system has it.",
         ),
-        gated(
+        key(
             "model",
+            Needed,
+            Project,
             Text,
             Value::Null,
             "The model, as provider:name. A project's counts when its folder is trusted.",
         ),
-        gated(
+        key(
             "baseUrl",
+            Needed,
+            Project,
             Text,
             Value::Null,
             "The address of an OpenAI-compatible endpoint. A project's counts when its folder is trusted.",
         ),
-        gated(
+        key(
             "toolPolicy",
+            Needed,
+            Own,
             Object,
             json!({}),
             "Which tools may be used: allowedTools, deniedTools, allowedCategories, deniedCategories, customRules. A project's counts when its folder is trusted, and takes no denial of the user's away.",
         ),
-        gated(
+        key(
             "mcpServers",
+            Needed,
+            Own,
             Object,
             json!({}),
             "MCP servers, in the usual shape. A project's are started when its folder is trusted.",
         ),
-        gated(
+        key(
             "providers",
+            Needed,
+            Own,
             Objects,
             json!([]),
             "Who else has something to say when an agent's session begins: files, programs, MCP servers. A project's count when its folder is trusted.",
         ),
-        gated(
+        key(
             "shell.network",
+            Needed,
+            Off,
             Switch,
             json!(false),
             "Whether shell commands may use the network.",
         ),
-        gated(
+        key(
             "shell.writable",
+            Needed,
+            Own,
             Texts,
             json!([]),
             "Folders beside the project's that shell commands may write to.",
         ),
-        gated(
+        key(
             "shell.sandbox",
+            Needed,
+            First,
             Choice(
                 &["require", "prefer"],
                 "`require` runs nothing without a sandbox, `prefer` runs what is allowed",
@@ -195,68 +214,90 @@ pub(super) fn keys() -> Vec<Key> {
             json!("require"),
             "What to do where there is no sandbox: `require` runs nothing, `prefer` runs what is allowed without one.",
         ),
-        gated(
+        key(
             "shell.allow",
+            Needed,
+            Own,
             Texts,
             json!([]),
             "Beginnings of shell commands that nobody needs to be asked about.",
         ),
-        gated(
+        key(
             "serve.listen",
+            Needed,
+            User,
             Text,
             json!(LISTEN),
             "Where the daemon listens. A project's counts when its folder is trusted.",
         ),
-        free(
+        key(
             "serve.tokenHours",
-            Integer,
+            ToRaise,
+            Smaller,
+            Integer(range::TOKEN_HOURS),
             json!(TOKEN_HOURS),
             "How long the token of an agent's session counts.",
         ),
-        free(
+        key(
             "serve.askSeconds",
-            Integer,
+            ToRaise,
+            Smaller,
+            Integer(range::ASK_SECONDS),
             json!(ASK_SECONDS),
             "How long a person has to answer an agent that asks whether it may do something.",
         ),
-        gated(
+        key(
             "hooks",
+            Needed,
+            Own,
             Objects,
             json!([]),
             "Commands that are told of events: event, command, timeoutMs. A project's run when its folder is trusted.",
         ),
-        gated(
+        key(
             "hub.url",
+            Needed,
+            Project,
             Text,
             Value::Null,
             "A NATS server (nats://…) over which tasks go to workers on other machines; in this process unless given. A project's counts when its folder is trusted.",
         ),
-        gated(
+        key(
             "hub.credentials",
+            Needed,
+            Project,
             Text,
             Value::Null,
             "A file with the user's credentials at the NATS server. A project's counts when its folder is trusted.",
         ),
-        free(
+        key(
             "hub.patienceSeconds",
-            Integer,
+            Free,
+            Smaller,
+            Integer(range::SILENT_SECONDS),
             json!(PATIENCE_SECONDS),
             "How long a worker may be silent before its task goes to another.",
         ),
-        free(
+        key(
             "pool.locale",
+            Free,
+            Project,
             Choice(&["en", "zh"], "`en` is English, `zh` Chinese"),
             json!("en"),
             "The language of what agents are told of the pool and their task.",
         ),
-        gated(
+        key(
             "prices",
+            Needed,
+            Own,
             Object,
             json!({}),
             "What models cost, in dollars for a million tokens, by spec: input, cachedInput, output. A project's counts when its folder is trusted, and the user's own beats it.",
         ),
-        free(
+        key(
             "skills.enabled",
+            Free,
+            Off,
             Switch,
             json!(true),
             "Whether skills are looked for.",
@@ -308,70 +349,6 @@ fn known(keys: &[Key]) -> Vec<&'static str> {
     known
 }
 
-fn mistyped(path: impl Into<String>, kind: &str) -> ContextError {
-    ContextError::invalid(
-        path,
-        format!("must be of type {kind}"),
-        "see `ctx config schema`",
-    )
-}
-
-impl Key {
-    fn check(&self, value: &Value) -> Result<(), ContextError> {
-        let of_type = match &self.kind {
-            Integer => value.is_u64(),
-            Switch => value.is_boolean(),
-            Text | Choice(..) => value.is_string(),
-            Texts => value
-                .as_array()
-                .is_some_and(|list| list.iter().all(Value::is_string)),
-            Object => value.is_object(),
-            Objects => value
-                .as_array()
-                .is_some_and(|list| list.iter().all(Value::is_object)),
-        };
-        if !of_type {
-            return Err(mistyped(self.path, self.kind.name()));
-        }
-        match (&self.kind, value.as_str()) {
-            (Choice(known, hint), Some(text)) if !known.contains(&text) => Err(
-                ContextError::invalid(self.path, format!("`{text}` is unknown"), *hint),
-            ),
-            _ => Ok(()),
-        }
-    }
-
-    fn schema(&self) -> Value {
-        let mut schema = match &self.kind {
-            Integer => json!({ "type": "integer", "minimum": 0 }),
-            Switch => json!({ "type": "boolean" }),
-            Text => json!({ "type": "string" }),
-            Choice(known, _) => json!({ "type": "string", "enum": known }),
-            Texts => json!({ "type": "array", "items": { "type": "string" } }),
-            Object => json!({ "type": "object" }),
-            Objects => json!({ "type": "array", "items": { "type": "object" } }),
-        };
-        schema["description"] = json!(self.about);
-        if !self.default.is_null() {
-            schema["default"] = self.default.clone();
-        }
-        schema
-    }
-}
-
-impl Kind {
-    fn name(&self) -> &'static str {
-        match self {
-            Integer => "integer",
-            Switch => "boolean",
-            Text | Choice(..) => "string",
-            Texts => "array of strings",
-            Object => "object",
-            Objects => "array of objects",
-        }
-    }
-}
-
 /// The value at a path, as in `store.url`.
 pub(super) fn at<'a>(document: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     let mut names = path.split('.');
@@ -401,12 +378,9 @@ pub fn schema() -> Value {
         }
         *place = match key.path {
             "mcpServers" => contexture_tools::mcp::schema(),
-            "providers" => {
-                let mut schema = super::providers::schema();
-                schema["default"] = key.default.clone();
-                schema["description"] = json!(key.about);
-                schema
-            }
+            "providers" => key.described(super::providers::schema()),
+            "hooks" => key.described(super::fleet::hooks_schema()),
+            "prices" => key.described(super::work::prices_schema()),
             _ => key.schema(),
         };
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::key::{Key, Precedence};
 use super::keys::{at, keys};
 
 /// Who chose a value.
@@ -22,6 +23,7 @@ pub struct Chosen<T> {
 
 /// What is in effect of two documents.
 pub(super) struct Layers<'a> {
+    keys: Vec<Key>,
     user: &'a Map<String, Value>,
     project: &'a Map<String, Value>,
     /// The keys that the project sets in vain.
@@ -35,18 +37,29 @@ impl<'a> Layers<'a> {
         project: &'a Map<String, Value>,
         trusted: impl FnOnce() -> bool,
     ) -> Self {
-        let mut withheld: Vec<&'static str> = gated(project).map(|(path, _)| path).collect();
-        if !withheld.is_empty() && trusted() {
-            withheld.clear();
-        }
-        Self {
+        let mut layers = Self {
+            keys: keys(),
             user,
             project,
-            withheld,
+            withheld: Vec::new(),
+        };
+        let needing: Vec<&str> = layers.needing_trust().map(|(path, _)| path).collect();
+        if !needing.is_empty() && !trusted() {
+            layers.withheld = needing;
         }
+        layers
     }
 
-    /// The project's value, where it counts.
+    /// What the project sets that counts only with trust.
+    pub(super) fn needing_trust(&self) -> impl Iterator<Item = (&'static str, &'a Value)> {
+        self.keys.iter().filter_map(|key| {
+            let value = at(self.project, key.path)?;
+            let user = at(self.user, key.path);
+            key.needs_trust(value, user).then_some((key.path, value))
+        })
+    }
+
+    /// The project's value, where it may count.
     pub(super) fn of_project(&self, path: &str) -> Option<&'a Value> {
         at(self.project, path).filter(|_| !self.withheld.contains(&path))
     }
@@ -56,11 +69,22 @@ impl<'a> Layers<'a> {
         at(self.user, path)
     }
 
-    /// The value in effect.
+    /// The value in effect. A key that is put together by its own reader has none.
     pub(super) fn get(&self, path: &str) -> Option<Chosen<&'a Value>> {
-        let chosen = |from| move |value| Chosen { value, from };
-        let project = self.of_project(path).map(chosen(Source::Project));
-        project.or_else(|| self.of_user(path).map(chosen(Source::User)))
+        let key = self.keys.iter().find(|key| key.path == path)?;
+        if key.precedence == Precedence::Own {
+            return None;
+        }
+        let project = self.of_project(path);
+        let user = self.of_user(path);
+        let (value, from) = match (project, user) {
+            (Some(project), Some(user)) if key.is_projects(project, user) => {
+                (project, Source::Project)
+            }
+            (_, Some(user)) => (user, Source::User),
+            (project, None) => (project?, Source::Project),
+        };
+        Some(Chosen { value, from })
     }
 
     /// A text in effect.
@@ -70,30 +94,13 @@ impl<'a> Layers<'a> {
         Some(Chosen { value, from })
     }
 
-    /// The values in effect right inside an object of ungated keys.
+    /// The values in effect right inside an object.
     pub(super) fn section(&self, name: &str) -> Map<String, Value> {
-        let of = |document: &'a Map<String, Value>| at(document, name).and_then(Value::as_object);
-        let both = of(self.user).into_iter().chain(of(self.project));
-        both.flatten()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    }
-}
-
-/// What a project's document sets that needs trust.
-pub(super) fn gated(project: &Map<String, Value>) -> impl Iterator<Item = (&'static str, &Value)> {
-    let gated = keys().into_iter().filter(|key| key.gated);
-    gated.filter_map(|key| {
-        let value = at(project, key.path)?;
-        says_something(value).then_some((key.path, value))
-    })
-}
-
-/// An empty object or list asks for nothing.
-fn says_something(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => !map.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        _ => true,
+        let inside = |key: &Key| {
+            let own = key.path.strip_prefix(name)?.strip_prefix('.')?;
+            let value = self.get(key.path)?.value.clone();
+            (!own.contains('.')).then(|| (own.to_owned(), value))
+        };
+        self.keys.iter().filter_map(inside).collect()
     }
 }

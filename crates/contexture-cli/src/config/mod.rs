@@ -5,15 +5,18 @@
 
 mod agent;
 mod fleet;
+mod key;
 mod keys;
 mod layers;
 mod providers;
+pub mod range;
 mod work;
 
 use std::path::{Path, PathBuf};
 
 use contexture::{ContextConfig, ContextError, json};
 use contexture_store::{Durability, ProjectState, StoreError, UserState};
+use contexture_tools::mcp;
 use serde_json::{Map, Value};
 
 pub use agent::{AgentConfig, LocalConfig};
@@ -52,8 +55,10 @@ pub struct Config {
     pub withheld: Vec<&'static str>,
     /// The project's file as it stands, for showing what trust would allow.
     pub project: Map<String, Value>,
-    /// The digest of the project's file, where there is one.
-    pub digest: Option<String>,
+    /// What the project sets that counts only with trust, by key.
+    pub needs_trust: Map<String, Value>,
+    /// The folder with what instructs an agent there.
+    pub folder: trust::Folder,
 }
 
 /// Where logs are kept, and when an append is acknowledged.
@@ -64,25 +69,15 @@ pub struct StoreConfig {
 }
 
 impl Config {
-    /// Whether the user trusts the folder, with its configuration as it was read.
+    /// Whether the user trusts the folder as it is.
     pub fn trust(&self) -> Result<trust::State, CliError> {
-        trust::of(&self.root, self.digest.as_deref())
-    }
-
-    /// What the project sets that counts only with trust, by key.
-    pub fn needs_trust(&self) -> Map<String, Value> {
-        layers::gated(&self.project)
-            .map(|(key, value)| (key.to_owned(), value.clone()))
-            .collect()
+        self.folder.state()
     }
 }
 
 /// The settings in effect; the defaults where there are none.
 pub fn load(dir: Option<&Path>) -> Result<Config, CliError> {
-    match dir {
-        Some(_) => load_at(dir, Path::new("")),
-        None => load_at(None, &here()?),
-    }
+    load_at(dir, &here()?)
 }
 
 /// The same for somebody who works elsewhere.
@@ -90,14 +85,10 @@ pub fn load_at(dir: Option<&Path>, here: &Path) -> Result<Config, CliError> {
     let root = root(dir, here)?;
     let own = user::config().map(|folder| folder.join(NAME));
     let (user, _) = own.map_or(Ok(Default::default()), |path| document(&path))?;
-    let (project, digest) = document(&root.join(NAME))?;
+    let (project, configuration) = document(&root.join(NAME))?;
+    let folder = trust::Folder::new(&root, here, configuration);
     // Whoever wants to know why a folder is not trusted asks [`Config::trust`].
-    let trusted = || {
-        matches!(
-            trust::of(&root, digest.as_deref()),
-            Ok(trust::State::Trusted)
-        )
-    };
+    let trusted = || matches!(folder.state(), Ok(trust::State::Trusted));
     let layers = Layers::new(&user, &project, trusted);
     let context = context(&layers.section("context"))?;
     let store = StoreConfig {
@@ -111,6 +102,9 @@ pub fn load_at(dir: Option<&Path>, here: &Path) -> Result<Config, CliError> {
     let fleet = FleetConfig::read(&layers)?;
     let work = WorkConfig::read(&layers)?;
     let providers = providers::of(&layers)?;
+    let needing = layers.needing_trust();
+    let needs_trust = needing.map(|(key, value)| (key.to_owned(), value.clone()));
+    let needs_trust = needs_trust.collect();
     let withheld = layers.withheld;
     let state = user::state().map(|folder| UserState::new(folder).project(&root));
     Ok(Config {
@@ -123,13 +117,20 @@ pub fn load_at(dir: Option<&Path>, here: &Path) -> Result<Config, CliError> {
         providers,
         withheld,
         project,
-        digest,
+        needs_trust,
+        folder,
         root,
     })
 }
 
-/// A checked document, and the digest of its bytes; an empty one where there is no file.
-fn document(path: &Path) -> Result<(Map<String, Value>, Option<String>), CliError> {
+/// The project's folder as it is now, for somebody who works in `here`.
+pub fn folder(root: &Path, here: &Path) -> Result<trust::Folder, CliError> {
+    let (_, configuration) = document(&root.join(NAME))?;
+    Ok(trust::Folder::new(root, here, configuration))
+}
+
+/// A checked document, and its file as trust sees it; an empty one where there is no file.
+fn document(path: &Path) -> Result<(Map<String, Value>, trust::Configuration), CliError> {
     if !path.is_file() {
         return Ok(Default::default());
     }
@@ -142,7 +143,8 @@ fn document(path: &Path) -> Result<(Map<String, Value>, Option<String>), CliErro
         keys::check(&document)?;
         let over = document.get("context").and_then(Value::as_object);
         context(&over.cloned().unwrap_or_default())?;
-        agent::policy(document.get("toolPolicy"))?;
+        document.get("toolPolicy").map(agent::policy).transpose()?;
+        document.get("mcpServers").map(mcp::read).transpose()?;
         fleet::hooks(document.get("hooks"))?;
         work::prices(document.get("prices"))?;
         providers::read(document.get("providers"), layers::Source::Project)?;
@@ -152,8 +154,8 @@ fn document(path: &Path) -> Result<(Map<String, Value>, Option<String>), CliErro
         place: Some(path.to_owned()),
         error,
     })?;
-    let digest = blake3::hash(&bytes).to_hex().to_string();
-    Ok((document, Some(digest)))
+    let configuration = trust::Configuration::new(&bytes, &document);
+    Ok((document, configuration))
 }
 
 /// The most bytes of a configuration.
@@ -167,7 +169,8 @@ fn context(over: &Map<String, Value>) -> Result<ContextConfig, ContextError> {
     Ok(limits)
 }
 
-const NAME: &str = "contexture.json";
+/// The name of a configuration.
+pub const NAME: &str = "contexture.json";
 /// The folder of a project's data.
 pub const DATA: &str = ".contexture";
 

@@ -9,6 +9,7 @@ use contexture::text::nearest;
 use serde_json::{Map, Value, json};
 
 use super::layers::{Layers, Source};
+use super::range::{PROVIDER_BYTES, PROVIDER_MILLISECONDS, Range};
 
 /// A provider, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +92,6 @@ const KEYS: [(&str, &str, &str); 9] = [
 const TAKEN: [&str; 4] = ["core-identity", "canvas", "rules", "skills"];
 const LONGEST_NAME: usize = 64;
 const TIMEOUT_MS: u64 = 5_000;
-const LONGEST_TIMEOUT_MS: u64 = 60_000;
-const MOST_BYTES: u64 = 256 << 10;
 /// The most providers of a file.
 const MOST: usize = 64;
 
@@ -159,7 +158,6 @@ fn one(place: &str, value: &Value, from: Source) -> Result<ProviderConfig, Conte
     };
     check(place, map)?;
     let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
-    let number = |key: &str| map.get(key).and_then(Value::as_u64);
     let at = |key: &str| format!("{place}.{key}");
     let name = text("name").unwrap_or_default();
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -185,19 +183,12 @@ fn one(place: &str, value: &Value, from: Source) -> Result<ProviderConfig, Conte
             return Err(wrong(place, "does not say what it is", hint));
         }
     };
-    let timeout = number("timeoutMs").unwrap_or(TIMEOUT_MS);
-    if !(1..=LONGEST_TIMEOUT_MS).contains(&timeout) {
-        let hint = format!("from 1 to {LONGEST_TIMEOUT_MS}");
-        return Err(wrong(at("timeoutMs"), "is out of bounds", hint));
-    }
-    let bytes = number("maxBytes").unwrap_or(MOST_BYTES);
-    if !(1..=MOST_BYTES).contains(&bytes) {
-        return Err(wrong(
-            at("maxBytes"),
-            "is out of bounds",
-            format!("from 1 to {MOST_BYTES}"),
-        ));
-    }
+    let number = |key: &str, range: Range, default: u64| match map.get(key) {
+        None => Ok(default),
+        Some(given) => range.read(&at(key), given),
+    };
+    let timeout = number("timeoutMs", PROVIDER_MILLISECONDS, TIMEOUT_MS)?;
+    let bytes = number("maxBytes", PROVIDER_BYTES, PROVIDER_BYTES.most)?;
     let stability = match text("stability").as_deref() {
         None | Some("stable") => Stability::Stable,
         Some("volatile") => Stability::Volatile,
@@ -210,7 +201,7 @@ fn one(place: &str, value: &Value, from: Source) -> Result<ProviderConfig, Conte
     let Some(priority) = priority.and_then(|given| i32::try_from(given).ok()) else {
         return Err(wrong(
             at("priority"),
-            "is no whole number of this size",
+            format!("must be a whole number from {} to {}", i32::MIN, i32::MAX),
             "such as 10",
         ));
     };
@@ -242,7 +233,8 @@ fn check(place: &str, map: &Map<String, Value>) -> Result<(), ContextError> {
         let (fits, needs) = match *kind {
             "string" => (value.is_string(), "a text"),
             "boolean" => (value.is_boolean(), "true or false"),
-            "integer" => (value.is_u64(), "a whole number"),
+            // Read with its range.
+            "integer" => (value.is_number(), "a whole number"),
             "array" => (value.as_array().is_some_and(texts), "a list of texts"),
             _ => (value.is_i64() || value.is_u64(), "a whole number"),
         };
@@ -268,13 +260,11 @@ pub(super) fn schema() -> Value {
         let mut key = json!({ "type": kind, "description": about });
         match name {
             "command" => key["items"] = json!({ "type": "string" }),
-            "timeoutMs" => {
-                key["minimum"] = json!(1);
-                key["maximum"] = json!(LONGEST_TIMEOUT_MS);
-            }
-            "maxBytes" => {
-                key["minimum"] = json!(1);
-                key["maximum"] = json!(MOST_BYTES);
+            "timeoutMs" => bounded(&mut key, PROVIDER_MILLISECONDS),
+            "maxBytes" => bounded(&mut key, PROVIDER_BYTES),
+            "priority" => {
+                key["minimum"] = json!(i32::MIN);
+                key["maximum"] = json!(i32::MAX);
             }
             "stability" => key["enum"] = json!(["stable", "volatile"]),
             "name" => key["pattern"] = json!(format!("^[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}$")),
@@ -293,6 +283,11 @@ pub(super) fn schema() -> Value {
             "properties": properties,
         },
     })
+}
+
+fn bounded(key: &mut Value, range: Range) {
+    key["minimum"] = json!(range.least);
+    key["maximum"] = json!(range.most);
 }
 
 fn wrong(
@@ -378,12 +373,12 @@ mod tests {
             (
                 json!([{"name": "a", "file": "x", "timeoutMs": 0}]),
                 "providers[0].timeoutMs",
-                "bounds",
+                "from 1 to 60000, not 0",
             ),
             (
                 json!([{"name": "a", "file": "x", "maxBytes": 262_145}]),
                 "providers[0].maxBytes",
-                "bounds",
+                "from 1 to 262144, not 262145",
             ),
             (
                 json!([{"name": "a", "file": "x", "stability": "firm"}]),

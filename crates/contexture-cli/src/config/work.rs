@@ -7,7 +7,7 @@ use std::time::Duration;
 use contexture::ContextError;
 use contexture::pool::Locale;
 use contexture_agent::Price;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::layers::{Chosen, Layers};
 
@@ -43,7 +43,7 @@ impl WorkConfig {
             credentials: layers
                 .text("hub.credentials")
                 .map(|chosen| chosen.value.into()),
-            patience: Duration::from_secs(seconds.unwrap_or(PATIENCE_SECONDS).max(1)),
+            patience: Duration::from_secs(seconds.unwrap_or(PATIENCE_SECONDS)),
             locale: locale.unwrap_or_default(),
             prices: all,
         })
@@ -56,6 +56,9 @@ impl WorkConfig {
         known.or_else(free)
     }
 }
+
+/// The most dollars for a million tokens.
+const MAX_DOLLARS: f64 = 1e6;
 
 /// Reads prices, in dollars for a million tokens, and says which is wrong.
 pub(super) fn prices(given: Option<&Value>) -> Result<BTreeMap<String, Price>, ContextError> {
@@ -75,10 +78,14 @@ pub(super) fn prices(given: Option<&Value>) -> Result<BTreeMap<String, Price>, C
         }
         let amount = |key: &str| match price.get(key).map(Value::as_f64) {
             None => Ok(None),
-            Some(Some(dollars)) if (0.0..=1e6).contains(&dollars) => {
+            Some(Some(dollars)) if (0.0..=MAX_DOLLARS).contains(&dollars) => {
                 Ok(Some((dollars * 1e6).round() as u64))
             }
-            Some(_) => Err(wrong(&format!(".{key}"), "must be an amount of dollars")),
+            Some(given) => {
+                let given = given.map_or_else(String::new, |dollars| format!(", not {dollars}"));
+                let what = format!("must be an amount of dollars from 0 to {MAX_DOLLARS}{given}");
+                Err(wrong(&format!(".{key}"), &what))
+            }
         };
         let input = amount("input")?.unwrap_or_default();
         let price = Price {
@@ -89,4 +96,17 @@ pub(super) fn prices(given: Option<&Value>) -> Result<BTreeMap<String, Price>, C
         Ok((spec.clone(), price))
     })
     .collect()
+}
+
+/// The JSON Schema of `prices`.
+pub(super) fn prices_schema() -> Value {
+    let amount = json!({ "type": "number", "minimum": 0, "maximum": MAX_DOLLARS });
+    json!({
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": false,
+            "properties": { "input": amount, "cachedInput": amount, "output": amount },
+        },
+    })
 }

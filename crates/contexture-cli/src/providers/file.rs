@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contexture::inject::{AgentInstanceMeta, ContextProvider, Item, Traits};
 
+use super::Judge;
 use crate::config::ProviderConfig;
 use crate::user;
 
@@ -12,6 +13,7 @@ pub struct FromFile {
     pub of: ProviderConfig,
     pub path: PathBuf,
     pub root: PathBuf,
+    pub judge: Judge,
 }
 
 impl ContextProvider for FromFile {
@@ -24,6 +26,10 @@ impl ContextProvider for FromFile {
     }
 
     fn system_context(&self, _: &AgentInstanceMeta) -> Result<Vec<Item<String>>, String> {
+        // What a project reads out is trusted as it was shown.
+        if self.of.of_project && super::trusted(&self.root, &self.root, self.judge)?.is_none() {
+            return Err("this folder is not trusted any more".to_owned());
+        }
         let shown = self.path.display();
         let text = self.read().map_err(|why| format!("{shown}: {why}"))?;
         Ok(vec![text.trim_end().to_owned().into()])
@@ -83,6 +89,7 @@ mod tests {
             },
             path: path.into(),
             root: root.to_owned(),
+            judge: |_| Ok(crate::trust::State::Trusted),
         };
         let said = provider.system_context(&meta())?;
         Ok(said.into_iter().map(|item| item.value).collect())

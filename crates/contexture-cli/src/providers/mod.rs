@@ -20,7 +20,9 @@ use std::time::Duration;
 use contexture::inject::{AgentInstanceMeta, ContextProvider, Traits};
 use contexture_fleet::PATIENCE;
 
-use crate::config::{Config, ProviderConfig, ProviderKind};
+use crate::config::{self, Config, ProviderConfig, ProviderKind};
+use crate::error::CliError;
+use crate::trust::{Folder, State};
 
 /// What starting a program takes.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -33,17 +35,17 @@ pub fn patience(config: &Config) -> Duration {
 
 /// The project's rules, skills, and the configured providers, in this order. The configuration holds
 /// those of the project only where it is trusted.
-pub fn all(config: &Config, trusted: bool) -> Vec<Arc<dyn ContextProvider>> {
+pub fn all(config: &Config) -> Vec<Arc<dyn ContextProvider>> {
     let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
     let mut all: Vec<Arc<dyn ContextProvider>> = vec![
         Arc::new(rules::Rules {
             root: root.clone(),
-            trusted,
+            judge: Folder::state,
         }),
         Arc::new(skills::SkillList {
             root: root.clone(),
             enabled: config.agent.skills,
-            trusted,
+            judge: Folder::state,
         }),
     ];
     for provider in &config.providers {
@@ -53,6 +55,7 @@ pub fn all(config: &Config, trusted: bool) -> Vec<Arc<dyn ContextProvider>> {
                 path: path.clone(),
                 of,
                 root,
+                judge: Folder::state,
             }),
             ProviderKind::Command(words) => Arc::new(command::FromCommand {
                 words: words.clone(),
@@ -72,6 +75,28 @@ pub fn all(config: &Config, trusted: bool) -> Vec<Arc<dyn ContextProvider>> {
         });
     }
     all
+}
+
+/// Says whether a folder is trusted.
+type Judge = fn(&Folder) -> Result<State, CliError>;
+
+/// The project's folder as it is when a session begins, where it is trusted; none where it never was.
+fn trusted(root: &Path, here: &Path, judge: Judge) -> Result<Option<Folder>, String> {
+    let look = || {
+        let folder = config::folder(root, here)?;
+        match judge(&folder)? {
+            State::Trusted => Ok(Ok(Some(folder))),
+            State::Unknown => Ok(Ok(None)),
+            State::Changed => Ok(Err(folder.in_short()?)),
+        }
+    };
+    match look() {
+        Ok(Err(what)) => Err(format!(
+            "{what} changed since this folder was trusted: `ctx trust` shows how, and asks"
+        )),
+        Ok(Ok(folder)) => Ok(folder),
+        Err::<_, CliError>(error) => Err(error.to_string()),
+    }
 }
 
 /// How a configured provider's items are to be treated.

@@ -5,10 +5,12 @@ use contexture::tokens::for_model;
 use contexture_tools::skills::Skills;
 use contexture_tools::system::{self, Project};
 
+use super::Judge;
+
 /// `rules`: each `AGENTS.md` from the project's root down to where the agent works, the nearest last.
 pub struct Rules {
     pub root: PathBuf,
-    pub trusted: bool,
+    pub judge: Judge,
 }
 
 impl ContextProvider for Rules {
@@ -17,10 +19,12 @@ impl ContextProvider for Rules {
     }
 
     fn system_context(&self, meta: &AgentInstanceMeta) -> Result<Vec<Item<String>>, String> {
+        let here = super::workspace(meta, &self.root);
+        let Some(folder) = super::trusted(&self.root, &here, self.judge)? else {
+            return Ok(Vec::new());
+        };
         let (sections, _) = system::sections(&Project {
-            root: &self.root,
-            cwd: &super::workspace(meta, &self.root),
-            trusted: self.trusted,
+            instructions: &folder.seen().instructions,
             skills: &Skills::none(),
             tokenizer: for_model(None).as_ref(),
             skills_tokens: 0,
@@ -40,11 +44,12 @@ mod tests {
 
     use super::super::testing::meta;
     use super::*;
+    use crate::trust::State;
 
-    fn said(root: &std::path::Path, trusted: bool) -> Vec<String> {
+    fn said(root: &std::path::Path, judge: Judge) -> Vec<String> {
         let rules = Rules {
             root: root.to_owned(),
-            trusted,
+            judge,
         };
         let mut meta = meta();
         meta.more.insert("workspace".to_owned(), json!("a/b"));
@@ -59,9 +64,9 @@ mod tests {
         std::fs::write(root.path().join("AGENTS.md"), "Use tabs.").unwrap();
         std::fs::write(root.path().join("a/b/AGENTS.md"), "Use spaces.").unwrap();
         std::fs::write(root.path().join("Agent.md"), "You are a cook.").unwrap();
-        let said_with = said(root.path(), true);
+        let said_with = said(root.path(), |_| Ok(State::Trusted));
         assert_eq!(said_with.len(), 2, "{said_with:?}");
         assert!(said_with[0].contains("Use tabs.") && said_with[1].contains("Use spaces."));
-        assert!(said(root.path(), false).is_empty());
+        assert!(said(root.path(), |_| Ok(State::Unknown)).is_empty());
     }
 }

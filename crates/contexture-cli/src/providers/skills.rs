@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use contexture::inject::{AgentInstanceMeta, ContextProvider, Item};
 use contexture_tools::skills::{Places, Skills};
 
+use super::Judge;
 use crate::user;
 use crate::view::plural;
 
@@ -10,7 +11,7 @@ use crate::view::plural;
 pub struct SkillList {
     pub root: PathBuf,
     pub enabled: bool,
-    pub trusted: bool,
+    pub judge: Judge,
 }
 
 /// The most bytes of the list.
@@ -26,14 +27,13 @@ impl ContextProvider for SkillList {
             return Ok(Vec::new());
         }
         let places = Places::of_user(user::configs().as_deref(), user::home().as_deref());
-        let places = match self.trusted {
-            true => places.and_project(&self.root),
-            false => places,
+        let own = Skills::discover(&places);
+        let folder = super::trusted(&self.root, &self.root, self.judge)?;
+        let skills = match &folder {
+            Some(folder) => folder.seen().skills.clone().and(own),
+            None => own,
         };
-        Ok(list(&Skills::discover(&places))
-            .map(Item::from)
-            .into_iter()
-            .collect())
+        Ok(list(&skills).map(Item::from).into_iter().collect())
     }
 }
 

@@ -44,6 +44,21 @@ pub fn safe(text: &str) -> String {
         .collect()
 }
 
+/// A line from outside with the characters that nobody would see spelled out, for whoever has to judge it.
+pub fn revealed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let mut own = [0; 4];
+        let own = c.encode_utf8(&mut own);
+        match c {
+            '\t' => out.push_str("    "),
+            _ if safe(own) == *own => out.push(c),
+            _ => out.push_str(&format!("⟨U+{:04X}⟩", u32::from(c))),
+        }
+    }
+    out
+}
+
 /// Text of several lines, harmless for a terminal.
 pub fn safe_lines(text: &str) -> String {
     let text = text.replace('\r', "").replace('\t', "    ");

@@ -61,6 +61,7 @@ pub(super) fn read(front: &str, body: &str, folder: &Path, scope: Scope) -> Resu
         body: body.trim().to_owned(),
         folder: folder.to_owned(),
         scope,
+        files: Vec::new(),
     };
     Ok(Skill {
         metadata: metadata(&mut fields)?,

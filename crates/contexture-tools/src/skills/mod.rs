@@ -9,6 +9,7 @@ mod front;
 mod overview;
 mod tree;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use contexture::entry::Injection;
@@ -16,7 +17,7 @@ use contexture::{ContextError, Role};
 use serde_json::{Map, Value, json};
 
 pub use self::find::Places;
-pub use self::tree::{Fault, Refused};
+pub use self::tree::{Fault, Refused, SkillFile};
 
 use crate::template::Template;
 
@@ -50,6 +51,8 @@ pub struct Skill {
     pub folder: PathBuf,
     /// Whose it is.
     pub scope: Scope,
+    /// All files of the folder, where it came with a project.
+    pub files: Vec<SkillFile>,
 }
 
 /// All skills of a place.
@@ -123,6 +126,28 @@ impl Skills {
     /// No skills at all.
     pub fn none() -> Self {
         Self::default()
+    }
+
+    /// These, and behind them others: of two with the same name the earlier is used.
+    pub fn and(mut self, later: Self) -> Self {
+        let real = |skill: &Skill| skill.folder.canonicalize().ok();
+        let known = self.used.iter().chain(&self.shadowed);
+        let known: HashSet<PathBuf> = known.filter_map(real).collect();
+        for skill in later.used.into_iter().chain(later.shadowed) {
+            // One may be linked from several folders.
+            if real(&skill).is_some_and(|folder| known.contains(&folder)) {
+                continue;
+            }
+            match self
+                .used
+                .binary_search_by(|used| used.name.cmp(&skill.name))
+            {
+                Ok(_) => self.shadowed.push(skill),
+                Err(place) => self.used.insert(place, skill),
+            }
+        }
+        self.refused.extend(later.refused);
+        self
     }
 
     /// Those that are used, by name.

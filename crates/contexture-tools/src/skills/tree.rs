@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::front;
 use super::{Scope, Skill};
-use crate::file;
+use crate::file::{self, MAX_DIGESTED_BYTES};
 
 /// Something that looks like a skill and cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,17 @@ pub struct Refused {
     pub folder: PathBuf,
     /// Why.
     pub fault: Fault,
+}
+
+/// A file in the folder of a skill that came with a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillFile {
+    /// Its path in the skill's folder.
+    pub path: String,
+    /// The digest of its bytes; of a link, of where it leads.
+    pub digest: String,
+    /// Its text, where it is one and not long.
+    pub text: Option<String>,
 }
 
 /// Why a skill cannot be used.
@@ -60,6 +71,9 @@ pub enum Fault {
     /// There is too much in the folder.
     #[error("has more than {0} files")]
     TooMany(usize),
+    /// The files are too long to be looked through.
+    #[error("has more than {} MiB in its folder", MAX_DIGESTED_BYTES >> 20)]
+    TooLarge,
 }
 
 impl Fault {
@@ -78,43 +92,98 @@ impl Fault {
             Self::RefersOut(_) => "keep what it refers to in its own folder",
             Self::LeadsOut => "copy what the link leads to",
             Self::TooMany(_) => "split the folder",
+            Self::TooLarge => "keep large files elsewhere in the project",
         }
     }
 }
 
 /// The longest `SKILL.md`.
 const MOST_BYTES: usize = 256 << 10;
+/// The longest file whose text is kept, so that a change of it can be shown.
+const MAX_TEXT_BYTES: usize = 64 << 10;
 /// The most files of a skill, and how deep they may lie.
 const MOST_FILES: usize = 2_000;
 const DEEPEST: usize = 16;
 
 /// Reads the skill in a folder.
 pub(super) fn read(folder: &Path, scope: Scope) -> Result<Skill, Fault> {
-    let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
     let real = folder.canonicalize().map_err(unreadable)?;
     let path = real.join("SKILL.md");
     if !real.is_dir() || path.symlink_metadata().is_err() {
         return Err(Fault::NoFile);
     }
-    stays_inside(&real)?;
-    let (bytes, more) = file::read(&path, MOST_BYTES).map_err(unreadable)?;
-    if more {
-        return Err(Fault::TooLong);
-    }
+    let inside = look_through(&real)?;
+    let (files, bytes) = match scope {
+        Scope::User => (Vec::new(), whole(&path)?),
+        // The same bytes are judged and used.
+        Scope::Project => digests(&real, inside)?,
+    };
     let text = String::from_utf8(bytes).map_err(|_| Fault::NotText)?;
     let (front, body) = front::split(&text).ok_or(Fault::NoFrontMatter)?;
     let skill = front::read(front, body, folder, scope)?;
     match refers_out(body) {
         Some(target) => Err(Fault::RefersOut(target.chars().take(100).collect())),
-        None => Ok(skill),
+        None => Ok(Skill { files, ..skill }),
     }
 }
 
-/// Refuses links that lead out of the folder, and more files than anybody would look through.
-fn stays_inside(root: &Path) -> Result<(), Fault> {
-    let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
+#[expect(clippy::needless_pass_by_value, reason = "as map_err gives it")]
+fn unreadable(error: std::io::Error) -> Fault {
+    Fault::Unreadable(error.to_string())
+}
+
+fn whole(path: &Path) -> Result<Vec<u8>, Fault> {
+    match file::read(path, MOST_BYTES).map_err(unreadable)? {
+        (_, true) => Err(Fault::TooLong),
+        (bytes, false) => Ok(bytes),
+    }
+}
+
+/// The digests of all that is in the folder, by path, and the bytes of its `SKILL.md`.
+fn digests(root: &Path, mut inside: Vec<PathBuf>) -> Result<(Vec<SkillFile>, Vec<u8>), Fault> {
+    inside.sort();
+    let (mut files, mut own, mut size) = (Vec::new(), None, 0);
+    for path in inside {
+        let name = path.strip_prefix(root).unwrap_or(&path);
+        let mut made = SkillFile {
+            path: name.display().to_string(),
+            digest: "no ordinary file".to_owned(),
+            text: None,
+        };
+        let about = path.symlink_metadata().map_err(unreadable)?;
+        if about.is_symlink() {
+            let target = path.read_link().map_err(unreadable)?;
+            made.digest = format!("link:{}", target.display());
+        } else if about.is_file() {
+            let is_own = name == Path::new("SKILL.md");
+            let most = if is_own { MOST_BYTES } else { MAX_TEXT_BYTES };
+            size += about.len();
+            if size > MAX_DIGESTED_BYTES {
+                return Err(Fault::TooLarge);
+            }
+            let read = file::digested(&path, most).map_err(unreadable)?;
+            if is_own && read.size > MOST_BYTES as u64 {
+                return Err(Fault::TooLong);
+            }
+            if read.size <= MAX_TEXT_BYTES as u64 {
+                made.text = std::str::from_utf8(&read.beginning).ok().map(str::to_owned);
+            }
+            made.digest = read.digest;
+            if is_own {
+                own = Some(read.beginning);
+            }
+        }
+        files.push(made);
+    }
+    // What is no file by itself is a link to one in the folder, or says what it is.
+    let own = own.map_or_else(|| whole(&root.join("SKILL.md")), Ok)?;
+    Ok((files, own))
+}
+
+/// All that is in the folder. Refuses links that lead out of it, and more files than anybody would look through.
+fn look_through(root: &Path) -> Result<Vec<PathBuf>, Fault> {
     let mut folders = vec![(root.to_owned(), 0)];
-    let mut count = 0;
+    let (mut found, mut count) = (Vec::new(), 0);
     while let Some((folder, depth)) = folders.pop() {
         for item in folder.read_dir().map_err(unreadable)? {
             let item = item.map_err(unreadable)?;
@@ -126,16 +195,19 @@ fn stays_inside(root: &Path) -> Result<(), Fault> {
             let path = item.path();
             if kind.is_dir() {
                 folders.push((path, depth + 1));
-            } else if kind.is_symlink() {
+                continue;
+            }
+            if kind.is_symlink() {
                 // A link to nothing could lead anywhere by the time it is followed.
                 match path.canonicalize() {
                     Ok(target) if target.starts_with(root) => {}
                     _ => return Err(Fault::LeadsOut),
                 }
             }
+            found.push(path);
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The first Markdown link to a file above the folder.

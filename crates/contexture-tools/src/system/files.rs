@@ -1,4 +1,4 @@
-//! `Agent.md` and `AGENTS.md`, within bounds.
+//! `Agent.md` and `AGENTS.md`, within bounds, each read once: what is judged is what is used.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::Notice;
 use crate::file;
 use crate::plain::one_line;
 
-/// The most bytes of one file, and of all.
+/// The most bytes that are used of one file, and of all.
 const EACH: usize = 32 << 10;
 const ALL: usize = 64 << 10;
 
@@ -21,85 +21,142 @@ pub(super) enum Kind {
     Agents,
 }
 
-/// A file as far as it was read.
-pub(super) struct Read {
+/// The project's instruction files: `Agent.md` in the root, then `AGENTS.md` in each folder from the root down to where
+/// the agent works.
+#[derive(Debug, Clone, Default)]
+pub struct Instructions {
+    files: Vec<Instruction>,
+}
+
+/// An instruction file.
+#[derive(Debug, Clone)]
+pub struct Instruction {
+    kind: Kind,
+    shown: String,
+    content: Result<Content, String>,
+}
+
+#[derive(Debug, Clone)]
+struct Content {
+    text: String,
+    size: u64,
+    digest: String,
+}
+
+/// A file as far as it is used.
+pub(super) struct Used<'a> {
     pub kind: Kind,
     /// Its path from the root, on one line.
-    pub shown: String,
-    text: String,
+    pub shown: &'a str,
+    text: &'a str,
     cut: u64,
 }
 
-impl Read {
+impl Instructions {
+    /// Reads the files that are there.
+    pub fn read(root: &Path, cwd: &Path) -> Self {
+        let found = candidates(root, cwd).into_iter();
+        let found = found.filter(|(_, path)| path.symlink_metadata().is_ok());
+        let files = found.map(|(kind, path)| Instruction {
+            kind,
+            shown: shown(root, &path),
+            content: content(root, &path),
+        });
+        Self {
+            files: files.collect(),
+        }
+    }
+
+    /// The files, also those that cannot be used.
+    pub fn files(&self) -> &[Instruction] {
+        &self.files
+    }
+
+    /// What is used of them. Room is given to the nearest file first, because it is the most particular.
+    pub(super) fn used(&self, notices: &mut Vec<Notice>) -> Vec<Used<'_>> {
+        let mut room = ALL;
+        let mut used = Vec::new();
+        for file in self.files.iter().rev() {
+            let mut notice = |what: String, hint: &str| {
+                notices.push(Notice {
+                    place: file.shown.clone(),
+                    what,
+                    hint: hint.to_owned(),
+                });
+            };
+            let content = match &file.content {
+                Ok(content) => content,
+                Err(what) => {
+                    notice(
+                        format!("left out: {what}"),
+                        "make it a plain text file in the project",
+                    );
+                    continue;
+                }
+            };
+            let end = content.text.floor_char_boundary(room);
+            let text = &content.text[..end];
+            room -= text.len();
+            let cut = content.size.saturating_sub(text.len() as u64);
+            if cut > 0 {
+                let hint = format!(
+                    "at most {} KiB a file and {} KiB in all are used",
+                    EACH >> 10,
+                    ALL >> 10
+                );
+                notice(format!("{cut} bytes at its end are left out"), &hint);
+            }
+            if cut > 0 || !text.trim().is_empty() {
+                used.push(Used {
+                    kind: file.kind,
+                    shown: &file.shown,
+                    text: text.trim(),
+                    cut,
+                });
+            }
+        }
+        used.reverse();
+        notices.reverse();
+        used
+    }
+}
+
+impl Instruction {
+    /// Its path from the root, on one line.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// The digest of all its bytes; none where it cannot be used.
+    pub fn digest(&self) -> Option<&str> {
+        self.content
+            .as_ref()
+            .ok()
+            .map(|content| content.digest.as_str())
+    }
+
+    /// Its text, as far as it could ever be used.
+    pub fn text(&self) -> Option<&str> {
+        self.content
+            .as_ref()
+            .ok()
+            .map(|content| content.text.as_str())
+    }
+}
+
+impl Used<'_> {
     /// What the template takes. The agent's own file speaks for itself, without a heading.
     pub(super) fn values(&self) -> Value {
         let path = match self.kind {
             Kind::Agent => "",
-            Kind::Agents => &self.shown,
+            Kind::Agents => self.shown,
         };
         json!({ "path": path, "text": self.text, "cut": self.cut })
     }
 }
 
-/// The project's instructions that are there: `Agent.md` in the root, then `AGENTS.md` in each folder
-/// from the root down to where the agent works.
-pub fn instructions(root: &Path, cwd: &Path) -> Vec<PathBuf> {
-    let found = candidates(root, cwd).into_iter();
-    found
-        .map(|(_, path)| path)
-        .filter(|path| path.symlink_metadata().is_ok())
-        .collect()
-}
-
-/// Reads them. Room is given to the nearest file first, because it is the most particular.
-pub(super) fn read(root: &Path, cwd: &Path, notices: &mut Vec<Notice>) -> Vec<Read> {
-    let mut room = ALL;
-    let mut files = Vec::new();
-    for (kind, path) in candidates(root, cwd).into_iter().rev() {
-        if path.symlink_metadata().is_err() {
-            continue;
-        }
-        let shown = shown(root, &path);
-        let mut notice = |what: String, hint: &str| {
-            notices.push(Notice {
-                place: shown.clone(),
-                what,
-                hint: hint.to_owned(),
-            });
-        };
-        match bounded(root, &path, EACH.min(room)) {
-            Err(what) => notice(
-                format!("left out: {what}"),
-                "make it a plain text file in the project",
-            ),
-            Ok((text, cut)) => {
-                room -= text.len();
-                if cut > 0 {
-                    let hint = format!(
-                        "at most {} KiB a file and {} KiB in all are used",
-                        EACH >> 10,
-                        ALL >> 10
-                    );
-                    notice(format!("{cut} bytes at its end are left out"), &hint);
-                }
-                if cut > 0 || !text.trim().is_empty() {
-                    files.push(Read {
-                        kind,
-                        shown,
-                        text: text.trim().to_owned(),
-                        cut,
-                    });
-                }
-            }
-        }
-    }
-    files.reverse();
-    notices.reverse();
-    files
-}
-
 /// The path from the root, on one line.
-pub(super) fn shown(root: &Path, path: &Path) -> String {
+fn shown(root: &Path, path: &Path) -> String {
     one_line(
         &path
             .strip_prefix(root)
@@ -123,27 +180,28 @@ fn candidates(root: &Path, cwd: &Path) -> Vec<(Kind, PathBuf)> {
     all
 }
 
-/// At most `most` bytes of the file, and how many are left out. A link may not lead out of the
-/// project: what it leads to would be sent to a model.
-fn bounded(root: &Path, path: &Path, most: usize) -> Result<(String, u64), String> {
+/// A file's text, as far as it could be used, and the digest of all of it. A link may not lead out of the project: what
+/// it leads to would be sent to a model.
+fn content(root: &Path, path: &Path) -> Result<Content, String> {
     let root = root.canonicalize().map_err(|error| error.to_string())?;
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     if !real.starts_with(&root) {
         return Err("it is a link that leads out of the project".to_owned());
     }
-    let (mut bytes, more) = file::read(&real, most).map_err(|error| error.to_string())?;
+    let file = file::digested(&real, EACH).map_err(|error| error.to_string())?;
+    let mut bytes = file.beginning;
     if let Err(error) = std::str::from_utf8(&bytes) {
         // The limit may fall inside a character.
-        if !more || error.error_len().is_some() {
+        let whole = file.size == bytes.len() as u64;
+        if whole || error.error_len().is_some() {
             return Err("it is not UTF-8".to_owned());
         }
         bytes.truncate(error.valid_up_to());
     }
-    let size = real.metadata().map_or(0, |about| about.len());
-    let cut = match more {
-        true => size.saturating_sub(bytes.len() as u64).max(1),
-        false => 0,
-    };
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-    Ok((text, cut))
+    Ok(Content {
+        text,
+        size: file.size,
+        digest: file.digest,
+    })
 }

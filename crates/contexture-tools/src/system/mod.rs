@@ -6,16 +6,15 @@
 mod files;
 
 use std::fmt;
-use std::path::Path;
 
 use contexture::ContextError;
 use contexture::prompt::Section;
 use contexture::tokens::Tokenizer;
 use serde_json::{Value, json};
 
-pub use self::files::instructions;
+pub use self::files::{Instruction, Instructions};
 
-use self::files::{Kind, Read};
+use self::files::{Kind, Used};
 use crate::plain::plural;
 use crate::skills::Skills;
 use crate::template::Template;
@@ -25,13 +24,8 @@ pub const SKILLS_TOKENS: usize = 2_000;
 
 /// What the system side is made from.
 pub struct Project<'a> {
-    /// The project's root.
-    pub root: &'a Path,
-    /// Where the agent works, in the root or below.
-    pub cwd: &'a Path,
-    /// Whether the user trusts the folder. What its files say are instructions to a model that has
-    /// tools, so without trust they are left out.
-    pub trusted: bool,
+    /// The files that instruct the agent. They speak to a model that has tools, so a folder without trust has none.
+    pub instructions: &'a Instructions,
     /// The skills.
     pub skills: &'a Skills,
     /// Counts what the overview of skills costs.
@@ -62,8 +56,8 @@ impl fmt::Display for Notice {
 /// The sections, in their order, and what people should know of them.
 pub fn sections(project: &Project<'_>) -> (Vec<Section>, Vec<Notice>) {
     let mut side = Side::default();
-    let files = side.files(project);
-    let (own, others): (Vec<Read>, Vec<Read>) =
+    let files = project.instructions.used(&mut side.notices);
+    let (own, others): (Vec<Used<'_>>, Vec<Used<'_>>) =
         files.into_iter().partition(|file| file.kind == Kind::Agent);
     for file in own {
         side.add(
@@ -80,7 +74,7 @@ pub fn sections(project: &Project<'_>) -> (Vec<Section>, Vec<Notice>) {
     side.add("default".to_owned(), "built-in", default, &json!({}));
     for file in others {
         let name = format!("agents:{}", file.shown);
-        side.add(name, &file.shown, Template::Instructions, &file.values());
+        side.add(name, file.shown, Template::Instructions, &file.values());
     }
     match project
         .skills
@@ -110,21 +104,6 @@ struct Side {
 }
 
 impl Side {
-    /// The project's files, where it is trusted.
-    fn files(&mut self, project: &Project<'_>) -> Vec<Read> {
-        if project.trusted {
-            return files::read(project.root, project.cwd, &mut self.notices);
-        }
-        for path in instructions(project.root, project.cwd) {
-            self.notices.push(Notice {
-                place: files::shown(project.root, &path),
-                what: "left out: this folder is not trusted".to_owned(),
-                hint: "`ctx trust` shows what it would allow, and asks".to_owned(),
-            });
-        }
-        Vec::new()
-    }
-
     fn add(&mut self, name: String, origin: &str, template: Template, values: &Value) {
         match template.render(values) {
             Ok(text) => self.sections.push(Section::stable(name, origin, text)),
