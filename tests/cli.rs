@@ -238,11 +238,12 @@ fn a_line_of_200_megabytes_is_refused_early() {
 
 #[test]
 fn wrong_usage_has_its_own_code() {
-    ctx(&["build", "--budget", "0"]).failure(2, "must be above 0");
+    ctx(&["build", "--budget", "0"]).failure(2, "must be a whole number from 1");
     ctx(&["build", "--budget", "lots"]).failure(2, "write 32000, 32k or 1m");
     ctx(&["build", "--format", "yaml"]).failure(2, "yaml");
     ctx(&["biuld"]).failure(2, "build");
-    let stderr = ctx(&["build", "--json", "--budget", "0"]).failure(2, "must be above 0");
+    let stderr =
+        ctx(&["build", "--json", "--budget", "0"]).failure(2, "must be a whole number from 1");
     let last: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
     assert_eq!(last["error"]["code"], "Usage");
     ctx(&["build", "no/such/file.json"]).failure(1, "no/such/file.json");

@@ -22,10 +22,13 @@ fn the_users_own_configuration_stands_under_the_projects() {
         r#"{"context":{"maxInputTokens":5000,"reservedOutput":100}}"#,
     )
     .unwrap();
-    std::fs::write(&theirs, r#"{"context":{"maxInputTokens":6000}}"#).unwrap();
-    let budget = build().json()["receipt"]["budget"].clone();
-    assert_eq!(budget["maxInputTokens"], 6_000);
-    assert_eq!(budget["reserved"], 100);
+    for (theirs_says, counts) in [(6_000, 5_000), (4_000, 4_000)] {
+        let text = json!({"context": {"maxInputTokens": theirs_says}}).to_string();
+        std::fs::write(&theirs, text).unwrap();
+        let budget = build().json()["receipt"]["budget"].clone();
+        assert_eq!(budget["maxInputTokens"], counts);
+        assert_eq!(budget["reserved"], 100);
+    }
     for (text, why) in [
         (
             r#"{"shell":{"sandbox":"maybe"}}"#,
@@ -43,7 +46,7 @@ fn the_users_own_configuration_stands_under_the_projects() {
         (r#"{"baseURL":"x"}"#, "did you mean `baseUrl`?"),
         (
             r#"{"context":{"maxInputTokens":0}}"#,
-            "a budget of 0 tokens",
+            "context.maxInputTokens: must be a whole number from 1 to 1000000000, not 0",
         ),
     ] {
         std::fs::write(&own, text).unwrap();

@@ -20,5 +20,7 @@ mod a38_skills;
 mod a41_secrets;
 mod a42_shipped_state;
 mod a43_links;
+mod a45_instructions;
+mod a52_numbers;
 
 use crate::agent::scene as agent;
