@@ -240,7 +240,7 @@ fn a_line_of_200_megabytes_is_refused_early() {
     line.resize(200 << 20, b'a');
     ctx(&["build"])
         .input(line)
-        .failure(3, "line 1: longer than 64 MiB");
+        .failure(3, "line 1: the input is longer than 48 MiB");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn the_step_limit_is_a_failure_that_says_how_to_go_on() {
 
 #[test]
 fn a_build_can_have_its_summary_written_by_a_model() {
-    let text = "The user asked about harbours again and again; nothing moved, and nothing is open.";
+    let text = "Questions on the harbour, its cranes and its ships (and other harbours): nothing moved, nothing is open.";
     let scene = Scene::new([says(text)]);
     let config = serde_json::json!({"baseUrl": scene.server.url});
     scene.project.write("contexture.json", config.to_string());

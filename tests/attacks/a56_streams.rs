@@ -103,7 +103,7 @@ impl Scene {
 /// Every command, with words that make it say something. Those of `ctx` that are missing here fail a test below.
 fn commands() -> Vec<Vec<&'static str>> {
     let file = SESSION;
-    let all: [&[&str]; 78] = [
+    let all: [&[&str]; 80] = [
         &["build", file],
         &["build", file, "--json"],
         &["build", file, "--format", "openai"],
@@ -134,6 +134,7 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["replay", file, "--format", "openai"],
         &["doctor"],
         &["serve", "--listen", "127.0.0.1:0"],
+        &["serve", "link"],
         &["agent", "create", "other"],
         &["agent", "start", "bot"],
         &["agent", "prompt", "bot", "hi"],
@@ -169,6 +170,7 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["pool", "catalog"],
         &["pool", "match", "c"],
         &["pool", "key", "one"],
+        &["pool", "revoke-key", "one"],
         &["pool", "grant", "one", "t"],
         &["pool", "revoke", "one", "t"],
         &["task", "dispatch", "x", "--requires", "nothing"],

@@ -116,7 +116,7 @@ fn what_if_shows_other_limits() {
         .success();
     for needle in [
         "request ",
-        "compacted",
+        "  dropped\n",
         "16 requests ·",
         "% cached",
         "2,000",

@@ -245,6 +245,10 @@ impl<'a> Work<'a> {
                     .tools
                     .secrets()
                     .hide_in_message(&mut reply.message);
+                // A name is told to people and written down; no tool has one with a secret in it.
+                for (call, masked) in calls.iter_mut().zip(&reply.message.tool_calls) {
+                    call.name.clone_from(&masked.name);
+                }
                 let text = reply.message.text().trim().to_owned();
                 let empty = reply.message.is_empty();
                 let spoken = (!empty).then_some(Spoken {

@@ -29,6 +29,8 @@ const CANVAS: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
      frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 /// The longest body of a sign-in.
 const MAX_SIGN_IN_BYTES: usize = 1 << 10;
+/// The most memory that it may take once it is parsed.
+const MAX_SIGN_IN_HELD_BYTES: usize = 1 << 20;
 
 /// A canvas that a page may show once. A frame's request carries no header, so its path stands for the page.
 #[derive(Debug)]
@@ -70,7 +72,7 @@ pub(crate) async fn sign_in(
         return Err(Refusal::NotJson);
     }
     let body = body::read(body, MAX_SIGN_IN_BYTES).await?;
-    let Ok(Code { code }) = serde_json::from_slice(&body) else {
+    let Ok(Code { code }) = contexture::json::read(&body, MAX_SIGN_IN_HELD_BYTES) else {
         return Err(Refusal::Malformed("the body must be {\"code\": \"…\"}"));
     };
     match door.sign_ins.exchange(&code) {

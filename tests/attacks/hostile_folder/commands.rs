@@ -114,12 +114,14 @@ pub const TABLE: &[Line] = &[
     line("pool match", &["web"]),
     line("pool remove", &["r"]),
     line("pool revoke", &["r", "exec_shell"]),
+    line("pool revoke-key", &["r"]),
     line("replay", &["s"]),
     line("replay", &["f", "--verify"]),
     line("run", &["hello"]),
     line("run", &["hello", "--session", "s"]),
     line("run", &["hello", "--session", "f", "--json"]),
     serving("serve", &["--listen", "127.0.0.1:0", "--json"]),
+    line("serve link", &[]),
     fed("sessions append", &["s"], MESSAGE),
     fed("sessions append", &["new"], MESSAGE),
     line("sessions export", &["s", "--format", "html"]),
@@ -206,7 +208,7 @@ fn of_help(path: &[String], all: &mut BTreeSet<String>) {
         .collect();
     let optional = help
         .lines()
-        .any(|line| line.starts_with("Usage:") && line.contains("[COMMAND]"));
+        .any(|line| line.starts_with("Usage:") && !line.contains("<COMMAND>"));
     if !path.is_empty() && (names.is_empty() || optional) {
         all.insert(path.join(" "));
     }

@@ -150,8 +150,7 @@ fn pinned_rules_are_verbatim_in_every_request_and_receipts_tell_of_the_others() 
 #[test]
 fn rules_that_nobody_pinned_survive_summaries_in_the_users_words() {
     // It names what was spoken of, and none of the rules.
-    let summary =
-        "The user spoke of db-prod-7, compute_ledger, NOTICE.txt and CUST-4471. Work went on.";
+    let summary = "The user spoke of db-prod-7, compute_ledger, NOTICE.txt and CUST-4471. Each step: look at a part.";
     for (compactor, strategy) in [
         (Summaries::Extracted, "extract"),
         (Summaries::ByModel, "model"),

@@ -37,6 +37,7 @@ impl Table {
         self.input += step.input_tokens;
         self.shared += step.shared_prefix_tokens;
         self.compactions += usize::from(step.compacted);
+        let drops = !step.compacted && step.dropped_messages_count > self.dropped;
         self.dropped = step.dropped_messages_count;
         let _ = writeln!(
             out,
@@ -49,6 +50,8 @@ impl Table {
             thousands(step.dropped_messages_count),
             if step.compacted {
                 self.paint.fg(173, "  compacted")
+            } else if drops {
+                self.paint.fg(173, "  dropped")
             } else {
                 String::new()
             },

@@ -170,7 +170,7 @@ impl Worker {
         let asked = self.seat.seal(json!(hello).to_string());
         let answer = self.hub.ask(&self.dispatcher, asked, GREETING).await;
         let answer = answer.ok().and_then(|sealed| self.seat.open(&sealed));
-        let answer = answer.and_then(|text| serde_json::from_str(&text).ok());
+        let answer = answer.and_then(|text| json::from_text(&text).ok());
         !matches!(answer, Some(Answer::Revoked))
     }
 

@@ -185,7 +185,7 @@ async fn list(shared: &Shared, server: usize, peer: &Peer<RoleClient>) -> Result
     let mut tools = Vec::new();
     let mut notices = Vec::new();
     for theirs in &found {
-        let full = || format!("{name}:{}", bounded(&theirs.name, 128));
+        let full = || format!("{name}:{}", link.secrets.hide(&bounded(&theirs.name, 128)));
         match McpTool::new(&link, theirs) {
             Ok((tool, loosened)) => {
                 if let Some(why) = loosened {

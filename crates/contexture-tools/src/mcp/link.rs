@@ -8,7 +8,8 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::McpError;
+use super::{McpError, ServerConfig};
+use crate::Secrets;
 
 /// How long a call waits for a server that is being started again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -16,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Link {
     pub server: String,
     pub timeout: Duration,
+    /// What its tools must not repeat in what they say of themselves.
+    pub secrets: Secrets,
     line: watch::Sender<Line>,
 }
 
@@ -40,10 +43,11 @@ pub(super) struct Way {
 }
 
 impl Link {
-    pub fn new(server: &str, timeout: Duration, line: Line) -> Self {
+    pub fn new(config: &ServerConfig, line: Line) -> Self {
         Self {
-            server: server.to_owned(),
-            timeout,
+            server: config.name.clone(),
+            timeout: config.timeout,
+            secrets: Secrets::from_env().and(config.secrets()),
             line: watch::Sender::new(line),
         }
     }

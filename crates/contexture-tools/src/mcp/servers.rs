@@ -73,7 +73,7 @@ impl Servers {
                     address: config.shown(),
                     state,
                 },
-                link: Arc::new(Link::new(&config.name, config.timeout, line)),
+                link: Arc::new(Link::new(config, line)),
                 tools: Vec::new(),
                 resources: false,
                 prompts: false,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::link::Link;
 use super::{CATEGORY, McpError, bounded, result};
 use crate::schema::Schema;
+use crate::secrets::mask;
 use crate::{Calling, Effect, Outcome, Tool, ToolSpec};
 
 /// The most characters of a tool's name.
@@ -33,7 +34,11 @@ impl McpTool {
         if name.is_empty() || name.chars().any(char::is_control) {
             return Err("its name is empty or has control characters".to_owned());
         }
+        if link.secrets.hide(name) != name {
+            return Err("its name has a key in it".to_owned());
+        }
         let mut parameters = Value::Object(tool.input_schema.as_ref().clone());
+        mask::hide_in(&link.secrets, &mut parameters);
         if parameters.get("type").is_none() {
             parameters["type"] = "object".into();
         }
@@ -54,7 +59,9 @@ impl McpTool {
         let tool = Self {
             spec: ToolSpec {
                 name: format!("{}:{}", link.server, bounded(name, LONGEST_NAME)),
-                description: bounded(description, LONGEST_DESCRIPTION),
+                description: link
+                    .secrets
+                    .hide(&bounded(description, LONGEST_DESCRIPTION)),
                 parameters,
                 category: CATEGORY.to_owned(),
                 effect: if reads { Effect::Reads } else { Effect::Acts },

@@ -114,6 +114,7 @@ impl Secrets {
             Content::Null => {}
         }
         for call in &mut message.tool_calls {
+            mask::hide_text(self, &mut call.name);
             mask::hide_text(self, &mut call.arguments);
         }
     }

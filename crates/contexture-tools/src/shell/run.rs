@@ -17,7 +17,7 @@ use super::output::{Capture, Folder, private_folder, unique};
 use super::processes::{Census, Family};
 use super::protected::{Guard, Protected};
 use super::repositories::{self, Repositories};
-use super::sandbox::{self, Reach, Sandbox};
+use super::sandbox::{self, Reach, Sandbox, TEMPORARY};
 use super::{ShellError, ShellOptions, credentials, environment, words};
 
 /// What to run.
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
         folder: &'a Folder,
         job: &Job<'_>,
     ) -> Result<Self, ShellError> {
-        let temporary = std::env::temp_dir().join(format!("contexture-{}", unique()));
+        let temporary = std::env::temp_dir().join(format!("{TEMPORARY}{}", unique()));
         let in_temporary = || ShellError::io(temporary.display().to_string());
         private_folder(&temporary, false).map_err(in_temporary())?;
         let temporary = temporary.canonicalize().map_err(in_temporary())?;

@@ -92,28 +92,17 @@ impl Session {
         };
         // Asked for by number, and with room for more, the last ones stay whatever the ladder would rather take.
         let by_number = keep < limit.messages && load.has_room(&trigger) && !overflow;
-        // First with a tail that stays verbatim, then, if that is not enough, without, until there is
-        // nothing more to gain: what is left to do would be done by the next build, at the prefix's
-        // expense.
-        for tail_tokens in [goal.tokens / 2, 0, 0, 0] {
-            let entries = self.view.log().len();
-            let items = &self.weave.items;
-            let newest = if by_number {
-                ladder::newest(items, keep)
-            } else {
-                items.len()
-            };
-            let tail = ladder::tail(items, tail_tokens).min(newest);
-            self.climb(&goal, tail, &means)?;
-            let settled = tail_tokens == 0 && self.view.log().len() == entries;
-            if settled || self.load().within(&trigger) {
-                break;
-            }
-        }
+        let newest = by_number.then_some(keep);
+        let states_rules = |at| self.states_rules(at);
+        let has_rules =
+            means.rules != Rules::Dropped && (0..self.weave.items.len()).any(states_rules);
+        self.settle(&goal, &trigger, newest, &means)?;
         if !self.load().within(&limit) {
             // The end of the work is worth more than a summary of its beginning, and so are the users' rules: first they
             // stay in their messages, which is the shortest form of a few, then as a summary of rules alone.
-            self.rewind(before)?;
+            if has_rules {
+                self.rewind(before)?;
+            }
             for rules in [Rules::InPlace, Rules::Summarised, Rules::Dropped] {
                 if self.load().within(&limit) {
                     break;
@@ -127,6 +116,14 @@ impl Session {
                 self.climb(&limit, tail, &means)?;
             }
             self.cut(&limit, now)?;
+            if has_rules && self.load().within(&limit) {
+                // What the next build would do is done now, or not at all.
+                let within = self.view.log().len();
+                self.settle(&goal, &trigger, newest, &means)?;
+                if !self.load().within(&limit) {
+                    self.rewind(within)?;
+                }
+            }
         }
         if !self.load().within(&limit) {
             let error = self.overflow(&limit);
@@ -139,6 +136,31 @@ impl Session {
             return Ok(false);
         }
         Ok(self.view.log().len() > before)
+    }
+
+    /// Climbs until the load is within its trigger, or there is nothing more to gain: what is left to do would be done by
+    /// the next build, at the prefix's expense. The first climb leaves a tail verbatim; of the `newest` messages none
+    /// leaves, where so many are asked for. Each climb that goes on has taken something away, so this ends.
+    fn settle(
+        &mut self,
+        goal: &Load,
+        trigger: &Load,
+        newest: Option<usize>,
+        means: &Means<'_>,
+    ) -> Result<(), ContextError> {
+        let mut tail_tokens = goal.tokens / 2;
+        loop {
+            let entries = self.view.log().len();
+            let items = &self.weave.items;
+            let newest = newest.map_or(items.len(), |many| ladder::newest(items, many));
+            let tail = ladder::tail(items, tail_tokens).min(newest);
+            self.climb(goal, tail, means)?;
+            let settled = tail_tokens == 0 && self.view.log().len() == entries;
+            if settled || self.load().within(trigger) {
+                return Ok(());
+            }
+            tail_tokens = 0;
+        }
     }
 
     /// One climb of the ladder.

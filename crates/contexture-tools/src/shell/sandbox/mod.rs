@@ -24,7 +24,7 @@ mod system;
 use std::fmt;
 use std::path::PathBuf;
 
-pub(super) use reach::Reach;
+pub(super) use reach::{Reach, TEMPORARY};
 pub(super) use system::{bind, program};
 
 /// A way to keep a command in its place, the best first.

@@ -23,6 +23,9 @@ pub struct Reach {
     pub network: bool,
 }
 
+/// How the name of a command's private temporary folder begins.
+pub const TEMPORARY: &str = "contexture-";
+
 /// Where the system keeps what is nobody's business: people's homes, sockets and run-time secrets,
 /// devices.
 const HIDDEN: &[&str] = &["/home", "/root", "/run", "/dev", "/var/run"];
@@ -129,7 +132,12 @@ fn carve(path: &Path, hidden: &[PathBuf], into: &mut Vec<PathBuf>, closed: &mut 
     }
     closed.push(path.to_owned());
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+        // The private folders of other commands come and go, and are none of this one's business.
+        let is_private = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(TEMPORARY.as_bytes());
+        if !is_private && entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             carve(&entry.path(), hidden, into, closed);
         }
     }
