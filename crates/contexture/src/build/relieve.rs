@@ -24,6 +24,9 @@ pub(super) const SUMMARY_FRAME: usize = 96;
 /// once, and messages cost nothing by themselves: a quarter of them at a time keeps most of what was said.
 const MESSAGES_TARGET_PERCENT: usize = 75;
 
+/// The most climbs of the ladder on the way to a goal: few are needed, since each takes what the one before left.
+const MAX_CLIMBS: usize = 8;
+
 /// What happens to the rules that users gave in a span of which no summary is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rules {
@@ -140,7 +143,7 @@ impl Session {
 
     /// Climbs until the load is within its trigger, or there is nothing more to gain: what is left to do would be done by
     /// the next build, at the prefix's expense. The first climb leaves a tail verbatim; of the `newest` messages none
-    /// leaves, where so many are asked for. Each climb that goes on has taken something away, so this ends.
+    /// leaves, where so many are asked for.
     fn settle(
         &mut self,
         goal: &Load,
@@ -149,18 +152,23 @@ impl Session {
         means: &Means<'_>,
     ) -> Result<(), ContextError> {
         let mut tail_tokens = goal.tokens / 2;
-        loop {
-            let entries = self.view.log().len();
+        for _ in 0..MAX_CLIMBS {
+            let (entries, load) = (self.view.log().len(), self.load());
             let items = &self.weave.items;
             let newest = newest.map_or(items.len(), |many| ladder::newest(items, many));
             let tail = ladder::tail(items, tail_tokens).min(newest);
             self.climb(goal, tail, means)?;
+            if self.view.log().len() > entries && load.within(&self.load()) {
+                // It took nothing away, and would do so again at every turn.
+                self.rewind(entries)?;
+            }
             let settled = tail_tokens == 0 && self.view.log().len() == entries;
             if settled || self.load().within(trigger) {
-                return Ok(());
+                break;
             }
             tail_tokens = 0;
         }
+        Ok(())
     }
 
     /// One climb of the ladder.
