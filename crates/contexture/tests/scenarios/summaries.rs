@@ -317,3 +317,17 @@ impl Compactor for Canned {
         Ok(self.0.to_owned())
     }
 }
+
+#[test]
+fn a_small_window_gets_a_summary_of_short_lines() {
+    let mut s = Scenario::new(300);
+    for n in 0..8 {
+        s = s.user(&format!(
+            "The harbour was full of boats, the tide was at {n} metres, and nobody had seen as many in all the years."
+        ));
+    }
+    let s = s.user("Say yes.").build();
+    let text = s.messages()[0].text().into_owned();
+    assert!(text.contains("The harbour was full"), "{}", s.shape());
+    assert!(s.result_of_build().compaction_summary_entry.is_some());
+}

@@ -54,10 +54,12 @@ impl Compactor for Extract {
         let room = span.max_tokens.checked_sub(used);
         let room = room.ok_or_else(|| format!("{} tokens are too few", span.max_tokens))?;
         let lines = lines(&span.items, &rules);
-        let mut text = match whole(span, &lines, room) {
-            Some(text) => text,
-            None => fitted(span, &lines, room),
-        };
+        let mut text =
+            whole(span, &lines, room).unwrap_or_else(|| fitted(span, &lines, room, Length::Cut));
+        if text.is_empty() {
+            // In a small window a line of usual length has no room under any heading: a short one says more than none.
+            text = fitted(span, &lines, room, Length::Short);
+        }
         text.push_str(&names);
         Ok(text.trim_end().to_owned())
     }
@@ -72,7 +74,7 @@ impl Compactor for RulesOnly {
         let rules = rules(&span.items);
         let lines = lines(&[], &rules);
         let room = span.max_tokens.saturating_sub(4);
-        let text = fitted(span, &lines, room);
+        let text = fitted(span, &lines, room, Length::Cut);
         if text.is_empty() {
             return Err("no rule fits".to_owned());
         }
@@ -106,16 +108,17 @@ fn whole(span: &Span<'_>, lines: &[Line<'_>], room: usize) -> Option<String> {
 }
 
 /// The lines that there is room for, each cut to a length, the newest of each heading.
-fn fitted(span: &Span<'_>, lines: &[Line<'_>], mut room: usize) -> String {
+fn fitted(span: &Span<'_>, lines: &[Line<'_>], mut room: usize, length: Length) -> String {
     let mut text = String::new();
     // What is said already is not said again.
     let mut said: HashSet<String> = HashSet::new();
     for (heading, title, share) in HEADINGS {
+        let share = if length == Length::Short { 100 } else { share };
         let mut allowed = room * share / 100;
         let mut kept = Vec::new();
         // The newest first: it is what the work goes on from.
         for line in lines.iter().rev().filter(|line| line.heading == heading) {
-            let line = line.text(Length::Cut);
+            let line = line.text(length);
             if said.contains(&line) {
                 continue;
             }
@@ -150,6 +153,8 @@ enum Length {
     Whole,
     /// So much as tells what it is about.
     Cut,
+    /// A quarter of that.
+    Short,
 }
 
 impl Length {
@@ -158,6 +163,7 @@ impl Length {
         match self {
             Self::Whole => usize::MAX,
             Self::Cut => cut,
+            Self::Short => cut / 4,
         }
     }
 }
