@@ -140,7 +140,8 @@ pub const TABLE: &[Line] = &[
     line("skills show", &["pdf"]),
     line("task cancel", &["task-1"]),
     line("task dispatch", &["hello"]),
-    line(
+    // It waits for somebody who can do it, and nobody is there but whom the folder brings.
+    serving(
         "task dispatch",
         &[
             "hello",
