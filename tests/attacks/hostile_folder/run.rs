@@ -1,7 +1,7 @@
 //! Runs a command under the tracer, and says what it did that it may not do.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -146,7 +146,9 @@ impl<'a> Traced<'a> {
         let mut all = Vec::new();
         let code = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                break status.code();
+                // Before it has begun to serve, what we tell it ends it as it would end any program.
+                let by_us = told && status.signal() == Some(Signal::TERM.as_raw());
+                break if by_us { Some(0) } else { status.code() };
             }
             if line.serves && !told && begun.elapsed() > SERVES {
                 told = true;

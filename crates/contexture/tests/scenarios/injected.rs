@@ -285,9 +285,10 @@ fn an_injection_is_never_the_latest_message_of_the_user() {
         .assistant("Nearly")
         .build();
     assert_snapshot!(s.shape(), @r#"
-    00 user kept 7 "The task"
-    01 assistant kept 6 "Nearly"
-    -- dropped e1 e2 e3
+    00 user summary 89 "<summary>Said:\n- [e1] Working word word word word word word word word …
+    01 user kept 7 "The task"
+    02 assistant kept 6 "Nearly"
+    -- summarised e1 e2 e3
     "#);
 }
 
