@@ -87,7 +87,7 @@ impl Form {
             }
             // The address of a socket is short; a longer one is no loss.
             Self::Socket => drop(UnixListener::bind(path)),
-            Self::Sparse => drop(File::create(path).unwrap().set_len(1 << 26)),
+            Self::Sparse => drop(File::create(path).unwrap().set_len(1 << 24)),
             Self::Device => symlink("/dev/zero", path).unwrap(),
             // Of a link there is none to change.
             Self::Unreadable => drop(fs::set_permissions(path, Permissions::from_mode(0o000))),

@@ -16,7 +16,7 @@ use super::trace;
 use super::world::{World, found};
 
 /// How long a command may take before it counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long one that serves is left alone.
 const SERVES: Duration = Duration::from_millis(300);
 
