@@ -24,7 +24,9 @@ for name in $(once "$crates"); do
   [ -d "crates/$name" ] || continue
   short=${name#contexture-}
   case $name in contexture) short=core ;; esac
-  select+=(-p "$name") targets+=(--lib --test "$short")
+  # Cargo takes `--lib` once for all of them.
+  [ ${#targets[@]} != 0 ] || targets=(--lib)
+  select+=(-p "$name") targets+=(--test "$short")
 done
 filter=$(printf ' | package(=%s)' $(once "$crates"))
 [ -n "$crates" ] || filter=
