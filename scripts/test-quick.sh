@@ -24,8 +24,8 @@ for name in $(once "$crates"); do
   [ -d "crates/$name" ] || continue
   short=${name#contexture-}
   case $name in contexture) short=core ;; esac
-  # Cargo takes `--lib` once for all of them.
-  [ ${#targets[@]} != 0 ] || targets=(--lib)
+  # Cargo takes these once for all of them. Some tests start an example.
+  [ ${#targets[@]} != 0 ] || targets=(--lib --examples)
   select+=(-p "$name") targets+=(--test "$short")
 done
 filter=$(printf ' | package(=%s)' $(once "$crates"))
