@@ -4,7 +4,7 @@
 target=${CARGO_TARGET_DIR:-target}
 if [ -d "$target/release/deps" ]; then warm=1; else warm=0; fi
 expect() { if [ $warm = 1 ]; then echo "$2"; else echo "$1"; fi; }
-build_time=$(expect 460 150) lint_time=$(expect 80 50) test_time=200 doc_time=20
+build_time=$(expect 540 220) lint_time=$(expect 90 80) test_time=330 doc_time=20
 EXPECTED_IN_ALL=$((build_time + lint_time + test_time + doc_time))
 
 mkdir -p target
