@@ -254,7 +254,7 @@ pub fn failing(servers: &Servers) -> Vec<String> {
     servers.states().into_iter().filter_map(why).collect()
 }
 
-/// What of the project does not count as the folder is now, and what to do about it.
+/// The parts of the project that do not count as the folder is now, and the remedy.
 fn withheld(config: &Config, folder: &Folder, skills: usize) -> Result<Option<String>, CliError> {
     let keys = config.withheld.iter().map(|key| (*key).to_owned());
     let mut what: Vec<String> = keys.collect();

@@ -51,7 +51,7 @@ pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError
     })
 }
 
-/// How writing goes while something is under way. Whoever reads us may go away in the middle; the run goes on, the log
+/// The state of writing while something is under way. Whoever reads us may go away in the middle; the run goes on, the log
 /// is worth it.
 #[derive(Default)]
 pub struct Output(Mutex<Option<std::io::Error>>);

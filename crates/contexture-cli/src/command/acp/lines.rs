@@ -12,7 +12,7 @@ const LONGEST: usize = 32 << 20;
 /// The most memory that one may take once it is parsed.
 const MAX_HELD_BYTES: usize = 48 << 20;
 
-/// What stands for a line that is too long, or takes too much memory: no JSON, so that it is answered as such.
+/// The stand-in for a line that is too long, or takes too much memory: no JSON, so that it is answered as such.
 const TOO_LONG: &str = "(a line of more than 32 MiB, or of more than 48 MiB in memory)";
 
 /// The lines that come in. One that is too long is passed over, and bytes that are no UTF-8 become

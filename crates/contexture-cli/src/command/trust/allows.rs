@@ -1,11 +1,11 @@
-//! What a folder's files would allow, a line each.
+//! The permissions that a folder's files would get with trust, a line each.
 
 use serde_json::{Map, Value, json};
 
 use crate::config::Config;
 use crate::view::{plural, safe};
 
-/// What trust in a folder would allow.
+/// The permissions that trust in a folder would give.
 pub struct Allows {
     /// Keys of its configuration that count only with trust.
     settings: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! What somebody else left in `.contexture`: conversations that an agent would go on with, and what would act.
+//! Foreign content of `.contexture`: conversations that an agent would go on with, and what would act.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ pub struct Streams {
     shown: Shown,
 }
 
-/// What a person is shown of them.
+/// The summary of them that a person is shown.
 #[derive(Default, PartialEq)]
 struct Shown {
     foreign: Vec<Conversation>,
     earlier: Vec<String>,
 }
 
-/// What an agent would take from a foreign stream.
+/// The parts of a foreign stream that an agent would take over.
 #[derive(PartialEq)]
 struct Conversation {
     kind: &'static str,
