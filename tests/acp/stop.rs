@@ -21,7 +21,7 @@ async fn a_stream_is_stopped_in_the_middle_and_what_arrived_is_kept() {
         let began = Instant::now();
         host.cancel(&id);
         waiting.await.unwrap();
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < Duration::from_secs(30));
         host.expect(&id, "are you there?", StopReason::EndTurn)
             .await;
         id.to_string()

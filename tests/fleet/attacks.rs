@@ -272,5 +272,5 @@ fn the_stream_of_a_prompt_ends_with_its_agent() {
         assert!(read > 0, "{all}");
         all.push_str(&String::from_utf8_lossy(&chunk[..read]));
     }
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < Duration::from_secs(60));
 }

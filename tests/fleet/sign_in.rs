@@ -113,7 +113,7 @@ fn silent_connections_do_not_lock_the_owner_out() {
         let said = daemon.call(&daemon.secret(), "agent.list", &json!({}));
         assert!(said["result"].is_object(), "{said}");
         assert!(
-            begun.elapsed() < Duration::from_secs(1),
+            begun.elapsed() < Duration::from_secs(8),
             "{:?}",
             begun.elapsed()
         );
@@ -138,7 +138,7 @@ fn silent_connections_that_take_all_file_handles_make_room() {
         let said = daemon.call(&daemon.secret(), "agent.list", &json!({}));
         assert!(said["result"].is_object(), "{said}");
         assert!(
-            begun.elapsed() < Duration::from_secs(2),
+            begun.elapsed() < Duration::from_secs(8),
             "{:?}",
             begun.elapsed()
         );

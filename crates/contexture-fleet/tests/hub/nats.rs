@@ -17,7 +17,7 @@ async fn refusal(url: &str) -> HubError {
         panic!("{url} was accepted");
     };
     assert!(
-        start.elapsed() < Duration::from_secs(6),
+        start.elapsed() < Duration::from_secs(30),
         "{:?}",
         start.elapsed()
     );

@@ -132,7 +132,7 @@ async fn goes_on(server: &NatsServer, stop: impl Fn()) {
             "{error:?}"
         );
         assert!(
-            start.elapsed() < Duration::from_secs(8),
+            start.elapsed() < Duration::from_secs(20),
             "{:?}",
             start.elapsed()
         );
@@ -230,10 +230,10 @@ async fn a_broker_that_hangs_counts_as_away_before_silent_modules_do() {
     let hub = home.hub().await;
     let mut inbox = hub.open(&name("a")).await.unwrap();
     let start = Instant::now();
-    let mut hanging = server.hang(4).unwrap();
+    let mut hanging = server.hang(8).unwrap();
     while hub.there_for().is_some() {
         assert!(
-            start.elapsed() < Duration::from_secs(2),
+            start.elapsed() < Duration::from_secs(6),
             "it was not noticed"
         );
         sleep(Duration::from_millis(10)).await;

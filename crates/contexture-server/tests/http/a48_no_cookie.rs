@@ -157,7 +157,7 @@ async fn a_page_signs_itself_out_and_the_owner_signs_out_all() {
     assert_eq!(ask(&a, "serve.signOut").await.0, 200);
     let begun = Instant::now();
     assert_eq!(events.text().await.unwrap(), "", "its streams end with it");
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!((ask(&a, "who").await.0, ask(&b, "who").await.0), (401, 200));
     let body =
         json!({"jsonrpc": "2.0", "id": 1, "method": "canvas.frame", "params": {"agent": "bot"}});
