@@ -149,6 +149,20 @@ pub const BACKENDS: &[Backend] = &[
         ],
     },
     Backend {
+        name: "cursor",
+        about: "Cursor's CLI agent",
+        program: "cursor-agent",
+        args: &["acp"],
+        older_args: None,
+        inherits: &["CURSOR_*"],
+        channel: Channel::FirstPrompt,
+        install: "see https://cursor.com/docs/cli, then sign in with cursor-agent login",
+        sign_in: &[
+            ("cursor_login", "CURSOR_API_KEY"),
+            ("cursor_login", "CURSOR_AUTH_TOKEN"),
+        ],
+    },
+    Backend {
         name: "opencode",
         about: "opencode",
         program: "opencode",
