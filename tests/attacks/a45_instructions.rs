@@ -357,7 +357,7 @@ fn an_agent_of_the_daemon_is_not_told_what_changed_either() {
     let scene = trusted();
     let meta = |name: &str| -> PathBuf {
         let meta =
-            json!({"name": name, "archetype": "repo", "backendType": "native", "workspace": "a"});
+            json!({"name": name, "archetype": "repo", "backendType": "codex", "workspace": "a"});
         scene.project.write("meta.json", meta.to_string())
     };
     let inject = || {

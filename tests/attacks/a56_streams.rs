@@ -103,7 +103,7 @@ impl Scene {
 /// Every command, with words that make it say something. Those of `ctx` that are missing here fail a test below.
 fn commands() -> Vec<Vec<&'static str>> {
     let file = SESSION;
-    let all: [&[&str]; 80] = [
+    let all: [&[&str]; 82] = [
         &["build", file],
         &["build", file, "--json"],
         &["build", file, "--format", "openai"],
@@ -148,6 +148,8 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["agent", "backends"],
         &["canvas", "show", "bot"],
         &["canvas", "list"],
+        &["templates", "list"],
+        &["templates", "show", "core-identity"],
         &["skills", "list"],
         &["skills", "show", "pdf"],
         &["model", "list"],

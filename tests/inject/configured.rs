@@ -93,8 +93,18 @@ fn rules_and_skills_of_the_project_are_told() {
     std::fs::create_dir_all(project.path().join(".agents/skills/greeting")).unwrap();
     let skill = "---\nname: greeting\ndescription: How this team greets.\n---\n\nSay AHOY.\n";
     project.write(".agents/skills/greeting/SKILL.md", skill);
-    let prepared = inject(&project);
-    let texts = prepared["systemContextAdditions"].to_string();
+    let args = ["inject", "--backend", "claude-code", "--json"];
+    let told = |args: &[&str]| {
+        let prepared = project.ctx(args).env("CONTEXTURE_TRUST", "1").json();
+        prepared["systemContextAdditions"].to_string()
+    };
+    // Our own agent reads them itself.
+    let own = told(&["inject", "--backend", "native", "--json"]);
+    assert!(
+        !own.contains("Use tabs.") && !own.contains("greets"),
+        "{own}"
+    );
+    let texts = told(&args);
     assert!(
         texts.contains("Use tabs.") && texts.contains("How this team greets."),
         "{texts}"

@@ -1,4 +1,9 @@
-//! `ctx inject`: what each kind of agent begins with, from the core, the configuration and the project.
+//! The beginning of a session: `ctx inject`, the tools of providers, and what our own agent is told.
 
 mod archetypes;
+mod calls;
 mod configured;
+mod own_agent;
+mod prompts;
+mod spec_000;
+mod templates;

@@ -90,6 +90,7 @@ pub fn open(
         first_wait: FIRST_WAIT,
         provider_patience: crate::providers::patience(config),
         providers: crate::providers::all(config),
+        templates: crate::templates::load(config)?,
         hooks: config.fleet.hooks.clone(),
         work: work::options(config, &home, hub)?,
     };

@@ -18,6 +18,7 @@ mod skills;
 mod state;
 mod store;
 mod telemetry;
+mod templates;
 mod trust;
 mod user;
 mod view;
@@ -71,7 +72,7 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Build(options) => command::build(&options, json, dir.as_deref()),
         Command::Update(options) => command::update(&options, json, dir.as_deref()),
         Command::Tokens(options) => command::tokens(&options, json),
-        Command::Compose(options) => command::compose(&options, json),
+        Command::Compose(options) => command::compose(&options, json, dir.as_deref()),
         Command::AgentContext(options) => command::agent_context(&options, json, dir.as_deref()),
         Command::Pool(what) => command::pool(what, json, dir.as_deref()),
         Command::Task(what) => command::task(&what, json, dir.as_deref()),
@@ -90,6 +91,7 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Agent(what) => command::agents(&what, json, dir.as_deref()),
         Command::Canvas(what) => command::canvas(&what, json, dir.as_deref()),
         Command::Skills(what) => command::skills(&what, json, dir.as_deref()),
+        Command::Templates(what) => command::templates(&what, json, dir.as_deref()),
         Command::Model(what) => command::model(&what, json),
         Command::Trust(options) => command::trust(&options, json, dir.as_deref()),
         Command::Mcp(what) => command::mcp(&what, json, dir.as_deref()),

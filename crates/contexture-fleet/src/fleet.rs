@@ -10,7 +10,8 @@ use contexture::inject::{
     AgentInstanceMeta, CanvasProvider, ContextProvider, CoreProvider, EnvVariable, McpServerStdio,
     RESERVED, TOKEN_VARIABLE, ToolDefinition,
 };
-use contexture::{Payload, Settings, entry};
+use contexture::prompt::Templates;
+use contexture::{ContextConfig, Payload, Settings, entry};
 use contexture_agent::clock;
 use contexture_store::{Key, Log, Sessions, StoreError};
 use contexture_tools::Secrets;
@@ -55,6 +56,8 @@ pub struct Options {
     pub provider_patience: Duration,
     /// Providers beside the built-in ones, in order.
     pub providers: Vec<Arc<dyn ContextProvider>>,
+    /// The templates of our own texts.
+    pub templates: Arc<Templates>,
     /// Commands that are told of events.
     pub hooks: Vec<Hook>,
     /// How tasks are handed out.
@@ -108,9 +111,12 @@ impl Fleet {
         let bus = Arc::new(Bus::new(Arc::clone(&mask)));
         let tokenizer = Arc::clone(&options.settings.tokenizer);
         let injector = SessionInjector::new(Some(Arc::clone(&tokens)), Arc::clone(&bus), tokenizer)
-            .patience(options.provider_patience);
-        injector.register(Arc::new(CoreProvider));
-        injector.register(Arc::new(CanvasProvider));
+            .patience(options.provider_patience)
+            .room(room(&options.settings.config))
+            .templates(Arc::clone(&options.templates));
+        let templates = options.templates;
+        injector.register(Arc::new(CoreProvider(Arc::clone(&templates))));
+        injector.register(Arc::new(CanvasProvider(templates)));
         for provider in options.providers {
             injector.register(provider);
         }
@@ -306,6 +312,11 @@ impl Service for Fleet {
     fn subscribe(&self, after: Option<u64>) -> Subscription {
         self.bus.subscribe(after)
     }
+}
+
+/// The most tokens of providers' texts together: a quarter of a request, so that they never crowd out what is said.
+pub fn room(config: &ContextConfig) -> usize {
+    config.max_input_tokens / 4
 }
 
 /// A tool as a model is told of it.

@@ -26,7 +26,7 @@ pub use agents::{Permissions, Record, Spec, State};
 pub use bus::{Bus, Happened, Subscription};
 pub use canvas::{Canvas, MOST_BYTES as CANVAS_BYTES};
 pub use event::Event;
-pub use fleet::{Fleet, FleetError, Options, URL_VARIABLE};
+pub use fleet::{Fleet, FleetError, Options, URL_VARIABLE, room};
 pub use journal::Hook;
 pub use live::ToolDelta;
 pub use methods::hub::{delivered, hub_error};

@@ -1,17 +1,21 @@
 //! Asks the providers and makes a session's context, with its token (spec 000's `prepare`).
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use contexture::ContextError;
 use contexture::inject::{
-    AgentInstanceMeta, ContextProvider, InjectionReceipt, Injector, Offer, Offered, SessionContext,
-    gather, weave,
+    AgentInstanceMeta, ContextProvider, InjectionReceipt, Injector, Offer, Offered, ProviderCall,
+    SessionContext, Weaving, gather, weave,
 };
+use contexture::prompt::Templates;
 use contexture::tokens::Tokenizer;
 use contexture_store::{Key, StoreError};
 use futures_util::future::join_all;
 use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::tokens::{Grant, TokenError, Tokens, hex, random};
 use crate::{Bus, Event};
@@ -20,6 +24,10 @@ use crate::{Bus, Event};
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How much a provider may say.
 pub const MOST_BYTES: usize = 256 << 10;
+/// The most tokens of all texts of providers together, unless the host says otherwise.
+const ROOM: usize = 32_000;
+/// How many calls of one provider's tools may be under way. One that hangs holds a thread for each.
+const MAX_CALLS: usize = 8;
 
 /// Spec 000's injector: providers, tokens and events.
 pub struct SessionInjector {
@@ -27,7 +35,11 @@ pub struct SessionInjector {
     tokens: Option<Arc<Tokens>>,
     bus: Arc<Bus>,
     tokenizer: Arc<dyn Tokenizer>,
+    templates: Arc<Templates>,
     patience: Duration,
+    room: usize,
+    /// Permits for calls, by provider.
+    calls: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 /// A session that may begin.
@@ -68,8 +80,23 @@ impl SessionInjector {
             tokens,
             bus,
             tokenizer,
+            templates: Arc::default(),
             patience: PATIENCE,
+            room: ROOM,
+            calls: Mutex::default(),
         }
+    }
+
+    /// With these templates for our own texts.
+    #[must_use]
+    pub fn templates(self, templates: Arc<Templates>) -> Self {
+        Self { templates, ..self }
+    }
+
+    /// With another limit for the tokens of all texts together.
+    #[must_use]
+    pub fn room(self, room: usize) -> Self {
+        Self { room, ..self }
     }
 
     /// With another time limit for a provider.
@@ -156,8 +183,14 @@ impl SessionInjector {
         }
         // The token comes behind the providers, so that a session that cannot begin leaves none; what it
         // opens does not depend on it, so weaving before it would do as well.
-        let weave =
-            |token: Option<&str>| weave(meta, &session_id, offered, token, self.tokenizer.as_ref());
+        let of = Weaving {
+            meta,
+            session_id: &session_id,
+            tokenizer: self.tokenizer.as_ref(),
+            templates: &self.templates,
+            room: self.room,
+        };
+        let weave = |token: Option<&str>| weave(of, offered, token);
         let (context, receipt, grant) = match &self.tokens {
             None => {
                 let (context, receipt) = weave(None)?;
@@ -188,6 +221,44 @@ impl SessionInjector {
         })
     }
 
+    /// Has a provider answer a call of one of its tools, within the limits that it is asked under. Whatever goes wrong is
+    /// a sentence for the model.
+    pub async fn call(&self, provider: &str, call: ProviderCall) -> Result<Value, String> {
+        let found = {
+            let injector = self.injector.read().unwrap_or_else(PoisonError::into_inner);
+            let mut all = injector.providers().iter();
+            all.find(|known| known.name() == provider).cloned()
+        };
+        let found = found.ok_or("it is not registered any more")?;
+        let permits = {
+            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = || Arc::new(Semaphore::new(MAX_CALLS));
+            Arc::clone(calls.entry(provider.to_owned()).or_insert_with(new))
+        };
+        let permit = permits
+            .try_acquire_owned()
+            .map_err(|_| format!("{MAX_CALLS} of its calls are under way: try again later"))?;
+        let answering = tokio::task::spawn_blocking(move || {
+            // Held until it is really over, which may be long after nobody waits any more.
+            let _permit = permit;
+            found.call(&call)
+        });
+        let answer = match tokio::time::timeout(self.patience, answering).await {
+            Ok(Ok(answer)) => answer?,
+            Ok(Err(_)) => return Err("it ended in the middle of its answer".to_owned()),
+            Err(_) => return Err(self.late()),
+        };
+        match answer.to_string().len() {
+            0..=MOST_BYTES => Ok(answer),
+            bytes => Err(too_much(bytes)),
+        }
+    }
+
+    fn late(&self) -> String {
+        let patience = self.patience.as_millis();
+        format!("it did not answer within {patience} ms")
+    }
+
     /// Asks one provider, for so long and for so much.
     async fn ask(&self, provider: &Arc<dyn ContextProvider>, meta: &AgentInstanceMeta) -> Offered {
         let offer = if provider.is_quick() {
@@ -198,10 +269,7 @@ impl SessionInjector {
             match tokio::time::timeout(self.patience, asking).await {
                 Ok(Ok(offer)) => offer,
                 Ok(Err(_)) => Err("it ended in the middle of its answer".to_owned()),
-                Err(_) => Err(format!(
-                    "it did not answer within {} ms",
-                    self.patience.as_millis()
-                )),
+                Err(_) => Err(self.late()),
             }
         };
         Offered {
@@ -227,6 +295,10 @@ fn bounded(offer: Offer) -> Result<Offer, String> {
     let bytes = text + tools;
     match bytes {
         0..=MOST_BYTES => Ok(offer),
-        _ => Err(format!("it gave {bytes} bytes, and {MOST_BYTES} are taken")),
+        _ => Err(too_much(bytes)),
     }
+}
+
+fn too_much(bytes: usize) -> String {
+    format!("it gave {bytes} bytes, and {MOST_BYTES} are taken")
 }

@@ -15,5 +15,6 @@ mod nats_server;
 
 mod acp;
 mod hub;
+mod providers;
 mod secrets;
 mod work;

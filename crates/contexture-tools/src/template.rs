@@ -33,16 +33,12 @@ templates! {
     AgentContext = "agent-context",
     /// Lines of a transcript: `lines`, `cut`, `most`, `left`.
     ChatHistory = "chat-history",
-    /// How an agent works. Takes no values.
-    Default = "default",
     /// A file of the project's: `path`, `text`, `cut`.
     Instructions = "instructions",
     /// A skill that was loaded: `name`, `description`, `folder`, `body`.
     Skill = "skill",
-    /// The overview of skills: `lines`, `left`.
+    /// The overview of skills: `lines`, `left`, and `lists`, whether the agent can list them.
     Skills = "skills",
-    /// How a small model works. Takes no values.
-    Small = "small",
 }
 
 impl Template {

@@ -1,9 +1,10 @@
 //! The system side: which files, in which order, how much of them, and when not at all.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use contexture::prompt::{Section, Stability};
+use contexture::prompt::{Section, Stability, Templates};
 use contexture::tokens::{Bpe, Tokenizer};
 use contexture_tools::skills::{Places, Skills};
 use contexture_tools::system::{self, Instructions, Notice, Project};
@@ -44,8 +45,15 @@ impl Scene {
             tokenizer: &Bpe::O200k,
             skills_tokens: system::SKILLS_TOKENS,
             small: self.small,
+            offered: &offered(),
+            templates: &Templates::default(),
         })
     }
+}
+
+fn offered() -> BTreeSet<String> {
+    let all = ["chat_send", "context_recall", "skills_list", "skills_load"];
+    all.map(str::to_owned).into()
 }
 
 fn names(sections: &[Section]) -> Vec<&str> {
@@ -238,4 +246,50 @@ fn a_small_model_is_told_little() {
     assert_eq!(names(&sections), ["default"]);
     let tokens = Bpe::O200k.count(text(&sections, "default"));
     assert!((10..=80).contains(&tokens), "{tokens}");
+}
+
+/// A text of ours names a tool only where the agent is offered it, whatever that is.
+#[test]
+fn no_text_names_a_tool_that_is_not_offered() {
+    let scene = Scene::new();
+    let home = scene.root().join(".agents/skills");
+    for n in 0..200 {
+        let skill = home.join(format!("s{n:03}"));
+        std::fs::create_dir_all(&skill).unwrap();
+        let text = format!(
+            "---\nname: s{n:03}\ndescription: For the task of number {n} and all that comes with it.\n---\nDo it.\n"
+        );
+        std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    }
+    let skills = Skills::discover(&Places::default().and_project(scene.root()));
+    let all: Vec<String> = offered().into_iter().collect();
+    for chosen in 0..1 << all.len() {
+        let held: BTreeSet<String> = (0..all.len())
+            .filter(|n| chosen >> n & 1 == 1)
+            .map(|n| all[n].clone())
+            .collect();
+        for small in [true, false] {
+            let (sections, notices) = system::sections(&Project {
+                instructions: &Instructions::default(),
+                skills: &skills,
+                tokenizer: &Bpe::O200k,
+                skills_tokens: system::SKILLS_TOKENS,
+                small,
+                offered: &held,
+                templates: &Templates::default(),
+            });
+            assert!(notices.is_empty(), "{notices:?}");
+            let text: String = sections.into_iter().map(|section| section.text).collect();
+            for tool in &all {
+                let named = text.contains(&format!("`{tool}`"));
+                // Loading is what the list of all is for.
+                let useful = !small && (tool != "skills_list" || held.contains("skills_load"));
+                assert_eq!(
+                    named,
+                    held.contains(tool) && useful,
+                    "{tool} with {held:?}: {text}"
+                );
+            }
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! What a session begins with (spec 000), and that every item is accounted for.
 
+use contexture::ContextError;
 use contexture::inject::{
     AgentInstanceMeta, Archetype, Audience, CanvasProvider, ContextProvider, CoreProvider,
     InjectedRule, InjectionReceipt, Item, LaunchMode, McpServerStdio, Offer, Offered, Scope,
-    SessionContext, ToolDefinition, Traits, WorkspacePolicy, gather, weave,
+    SessionContext, ToolDefinition, Traits, Weaving, WorkspacePolicy, gather, weave,
 };
+use contexture::prompt::Templates;
 use contexture::tokens::for_model;
 use proptest::prelude::*;
 use serde_json::{Map, json};
@@ -29,6 +31,7 @@ fn tool(name: &str, scope: Scope) -> ToolDefinition {
         rpc_method: format!("internal.{name}"),
         scope,
         context: None,
+        provider: None,
     }
 }
 
@@ -54,7 +57,23 @@ fn woven(
     offered: Vec<Offered>,
     token: Option<&str>,
 ) -> (SessionContext, InjectionReceipt) {
-    weave(&meta(archetype), "s", offered, token, &*for_model(None)).unwrap()
+    woven_in(usize::MAX, archetype, offered, token).unwrap()
+}
+
+fn woven_in(
+    room: usize,
+    archetype: Archetype,
+    offered: Vec<Offered>,
+    token: Option<&str>,
+) -> Result<(SessionContext, InjectionReceipt), ContextError> {
+    let of = Weaving {
+        meta: &meta(archetype),
+        session_id: "s",
+        tokenizer: &*for_model(None),
+        templates: &Templates::default(),
+        room,
+    };
+    weave(of, offered, token)
 }
 
 /// A line an item, as people read it.
@@ -66,7 +85,7 @@ fn lines(receipt: &InjectionReceipt) -> Vec<String> {
 }
 
 fn built_in(archetype: Archetype) -> Vec<Offered> {
-    let all: [&dyn ContextProvider; 2] = [&CoreProvider, &CanvasProvider];
+    let all: [&dyn ContextProvider; 2] = [&CoreProvider::default(), &CanvasProvider::default()];
     all.map(|provider| Offered {
         provider: provider.name().into(),
         traits: provider.traits(),
@@ -235,18 +254,97 @@ fn a_provider_that_fails_is_noted_and_a_required_one_ends_it() {
     assert!(context.system_context_additions.is_empty());
     assert_eq!(lines(&receipt), ["failed db/provider"]);
     assert_eq!(receipt.items[0].why.as_deref(), Some("no route to host"));
-    let error = weave(
-        &meta(Archetype::Repo),
-        "s",
-        vec![failed(true)],
-        None,
-        &*for_model(None),
-    );
+    let error = woven_in(usize::MAX, Archetype::Repo, vec![failed(true)], None);
     let error = error.unwrap_err().to_string();
     assert!(
         error.contains("db") && error.contains("no route"),
         "{error}"
     );
+}
+
+#[test]
+fn priority_decides_what_is_left_out_when_room_is_short() {
+    let says = |provider: &str, priority, required| Offered {
+        traits: Traits {
+            priority,
+            required,
+            ..Traits::default()
+        },
+        ..offers(
+            provider,
+            Offer {
+                system_context: vec![format!("{provider} ").repeat(40).into()],
+                ..Offer::default()
+            },
+        )
+    };
+    let mut with_tool = says("low", -1, false);
+    with_tool
+        .offer
+        .as_mut()
+        .unwrap()
+        .tools
+        .push(tool("t", Scope::All).into());
+    let offered = vec![
+        with_tool,
+        says("must", -9, true),
+        says("high", 5, false),
+        says("late", 0, false),
+    ];
+    let (whole, receipt) = woven(Archetype::Repo, offered.clone(), Some("x"));
+    assert_eq!(whole.system_context_additions.len(), 5);
+    let of = |name: &str| {
+        receipt
+            .items
+            .iter()
+            .find(|item| item.id == name)
+            .unwrap()
+            .tokens
+    };
+    let fixed = of("must/system/0") + of("contexture/system/tool-instructions");
+    let room = fixed + of("high/system/0");
+    let (context, receipt) = woven_in(room, Archetype::Repo, offered, Some("x")).unwrap();
+    assert_eq!(
+        lines(&receipt),
+        [
+            "kept low/tool/t",
+            "no-room low/system/0",
+            "kept must/system/0",
+            "kept high/system/0",
+            "no-room late/system/0",
+            "kept contexture/system/tool-instructions",
+        ]
+    );
+    assert_eq!((receipt.room, receipt.tokens), (room, room));
+    assert_eq!(receipt.items[3].priority, 5);
+    // Who has no room for a text keeps the tool, and the sections are those that are in.
+    assert_eq!(context.tools.len(), 1);
+    let sections = receipt.sections(&context);
+    let names: Vec<&str> = sections
+        .iter()
+        .map(|section| section.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "must/system/0",
+            "high/system/0",
+            "contexture/system/tool-instructions"
+        ]
+    );
+    assert!(sections[1].text.starts_with("high"));
+}
+
+#[test]
+fn a_provider_can_name_only_itself_for_the_calls_of_its_tools() {
+    let mut lying = tool("t", Scope::All);
+    lying.provider = Some("canvas".into());
+    let offer = Offer {
+        tools: vec![lying.into()],
+        ..Offer::default()
+    };
+    let (context, _) = woven(Archetype::Repo, vec![offers("p", offer)], Some("x"));
+    assert_eq!(context.tools[0].provider.as_deref(), Some("p"));
 }
 
 fn any_offer() -> impl Strategy<Value = Offer> {

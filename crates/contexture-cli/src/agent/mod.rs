@@ -32,10 +32,11 @@ use crate::args::{AgentOptions, CompactorName};
 use crate::command::{self, mcp_options};
 use crate::config::{self, Config, Sandbox};
 use crate::error::CliError;
+use crate::providers::{self, Provided};
 use crate::store::Home;
 use crate::trust::{Folder, State};
 use crate::view::{Screen, plural};
-use crate::{settings, skills, store};
+use crate::{settings, skills, store, templates};
 
 /// An agent with its conversation.
 pub struct Ready {
@@ -73,8 +74,8 @@ pub struct Begin {
     pub asks: Option<Arc<dyn Approver>>,
     /// MCP servers of this conversation, beside those of the configuration.
     pub servers: Vec<ServerConfig>,
-    /// What whoever hosts the agent adds to the system side. Without a word from them, what they said
-    /// in this conversation before still holds.
+    /// The section that whoever hosts the agent adds to the system side. Without one the configured providers are asked
+    /// here, and what a host said in this conversation before still holds.
     pub host: Option<Section>,
     /// The tools that it may use, where not all.
     pub holds: Option<BTreeSet<String>>,
@@ -163,23 +164,11 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         }
     };
     let skills = Arc::new(skills);
-    let (mut sections, said) = system::sections(&Project {
-        instructions,
-        skills: &skills,
-        tokenizer: settings.tokenizer.as_ref(),
-        skills_tokens: system::SKILLS_TOKENS,
-        small: model.is_small(),
-    });
-    notices.extend(
-        said.into_iter()
-            .map(|notice| format!("{}: {}", notice.place, notice.what)),
-    );
-    let chat = Chat::open(&home.sessions, &key, header, settings)?;
-    let before = || {
-        let mut known = chat.view().sections().iter();
-        known.find(|section| section.name == HOST).cloned()
+    let provided = match &host {
+        None => providers::provided(&config, &key, &workspace, &settings).await?,
+        Some(_) => Provided::default(),
     };
-    sections.extend(host.or_else(before));
+    notices.extend(provided.notices);
     let mut tools = builtin::tools(builtin::Stores {
         transcripts: stores.transcripts.clone(),
         memories: stores.memories.clone(),
@@ -191,10 +180,13 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         Err(error) => notices.push(format!("no shell: {error}")),
     }
     let mut server_options = mcp_options(&std::path::absolute(&workspace)?)?;
-    server_options.reserved = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+    let taken = tools.iter().chain(&provided.tools);
+    server_options.reserved = taken.map(|tool| tool.spec().wire_name()).collect();
     let mut all = config.agent.mcp_servers.clone();
-    all.retain(|known| servers.iter().all(|own| own.name != known.name));
-    all.extend(servers);
+    for given in [provided.servers, servers] {
+        all.retain(|known| given.iter().all(|own| own.name != known.name));
+        all.extend(given);
+    }
     let given = all.iter().flat_map(|server| server.secrets());
     let secrets = Secrets::from_env().and(given.chain(crate::fleet::owner_secret(&config)));
     let servers = Arc::new(Servers::start(all, server_options));
@@ -209,8 +201,32 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
     let toolset = policies.into_iter().fold(toolset, Toolset::within);
     let toolset = toolset
         .with(Arc::new(tools))
+        // Behind ours: no provider takes the place of a tool that is known.
+        .with(Arc::new(provided.tools))
         .with(Arc::clone(&servers) as Arc<dyn Tools>)
         .holding(holds);
+    let offer = toolset.offer();
+    let offered = offer.tools().iter().map(|tool| tool.spec().wire_name());
+    let (mut sections, said) = system::sections(&Project {
+        instructions,
+        skills: &skills,
+        tokenizer: settings.tokenizer.as_ref(),
+        skills_tokens: system::SKILLS_TOKENS,
+        small: model.is_small(),
+        offered: &offered.collect(),
+        templates: templates::load(&config)?.as_ref(),
+    });
+    notices.extend(
+        said.into_iter()
+            .map(|notice| format!("{}: {}", notice.place, notice.what)),
+    );
+    sections.extend(provided.sections);
+    let chat = Chat::open(&home.sessions, &key, header, settings)?;
+    let before = || {
+        let mut known = chat.view().sections().iter();
+        known.find(|section| section.name == HOST).cloned()
+    };
+    sections.extend(host.or_else(before));
     let agent = Agent {
         model,
         tools: toolset,

@@ -78,6 +78,9 @@ pub enum Command {
     /// Skills: list, show
     #[command(subcommand)]
     Skills(Skills),
+    /// The texts that models are told: list, show
+    #[command(subcommand)]
+    Templates(Templates),
     /// Models on this machine: list, pull, add, show, rm
     #[command(subcommand)]
     Model(Models),
@@ -129,6 +132,17 @@ pub enum Command {
 pub enum ConfigCommand {
     /// Print the JSON Schema of contexture.json
     Schema,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Templates {
+    /// All of them, and whose each is: built-in, yours, or the project's
+    List,
+    /// The text of one, to read or to change
+    Show {
+        /// Its name
+        name: String,
+    },
 }
 
 #[derive(Debug, ClapArgs)]

@@ -8,7 +8,7 @@ use contexture::inject::{
 use contexture::json;
 use contexture::tokens::for_model;
 use contexture_fleet::tokens::{LIFE, Tokens};
-use contexture_fleet::{Bus, PrepareError, Prepared, SessionInjector};
+use contexture_fleet::{Bus, PrepareError, Prepared, SessionInjector, room};
 use contexture_store::Key;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::output::note;
 use crate::view::{Paint, plural, safe, thousands};
-use crate::{input, providers};
+use crate::{input, providers, templates};
 
 /// How many digits of a token are shown.
 const SHOWN: usize = 8;
@@ -53,11 +53,14 @@ fn injector(config: &Config) -> Result<SessionInjector, CliError> {
     let model = config.agent.model.as_ref();
     let tokenizer = for_model(model.map(|model| model.value.as_str()));
     let patience = providers::patience(config);
+    let templates = templates::load(config)?;
     let injector =
         SessionInjector::new(Some(Arc::new(tokens)), Arc::new(Bus::default()), tokenizer)
-            .patience(patience);
-    injector.register(Arc::new(CoreProvider));
-    injector.register(Arc::new(CanvasProvider));
+            .patience(patience)
+            .room(room(&config.context))
+            .templates(Arc::clone(&templates));
+    injector.register(Arc::new(CoreProvider(Arc::clone(&templates))));
+    injector.register(Arc::new(CanvasProvider(templates)));
     for provider in providers::all(config) {
         injector.register(provider);
     }
@@ -201,6 +204,9 @@ fn view(meta: &AgentInstanceMeta, prepared: &Prepared, secrets: bool) -> String 
 
 fn line(item: &Injected, tokens: &str, paint: Paint) -> String {
     let mut marks = Vec::new();
+    if item.priority != 0 {
+        marks.push(format!("priority {}", item.priority));
+    }
     if item.stability != contexture::prompt::Stability::Stable {
         marks.push("volatile".to_owned());
     }
@@ -227,5 +233,6 @@ fn words(rule: InjectedRule) -> &'static str {
         InjectedRule::Empty => "it says nothing",
         InjectedRule::Reserved => "its name is our own",
         InjectedRule::Failed => "the provider failed",
+        InjectedRule::NoRoom => "texts of a higher priority took the room",
     }
 }

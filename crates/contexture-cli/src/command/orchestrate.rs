@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::Message;
-use contexture::prompt::Section;
+use contexture::prompt::{Section, Template};
 use contexture_agent::{AgentResult, Budget, Cancel, Ended, Event, Price};
 use contexture_server::DaemonLock;
 use serde_json::{Value, json};
@@ -19,16 +19,7 @@ use crate::fleet::{self, Reach};
 use crate::output::note;
 use crate::view::{Paint, Screen, Steps, safe, task_line};
 use crate::work::{self as pool, Native, PoolTools, TOOLS};
-use crate::{state, store};
-
-/// What an orchestrator is told of its work.
-const PROMPT: &str = "You are an orchestrator. You do no work yourself: you hand it to the executors of a pool.\n\
-1. Look at the table of capabilities below, or call list_resources.\n\
-2. Say your plan in a sentence or two.\n\
-3. Call dispatch_task for each part, with all that its executor must know and the capabilities that it requires. Parts that do not need each other's results go out together.\n\
-4. Call task_status with wait_seconds until each part is over. Use results in the parts that need them.\n\
-5. A part that fails: hand it out again with better words, or to somebody else. A part that is blocked starts by itself when somebody is free; where nobody has the capability at all, call stop and name it.\n\
-6. When all is done, answer with the outcome.";
+use crate::{state, store, templates};
 
 /// `ctx orchestrate`.
 pub fn orchestrate(options: &Orchestrate, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
@@ -218,6 +209,7 @@ async fn orchestrator(
     let home = store::of(&config)?;
     let model = agent::model(&options.agent, &config).await?;
     let locale = config.work.locale;
+    let prompt = templates::load(&config)?.render(Template::Orchestrator, json!({}))?;
     let mut own = options.agent.clone();
     // A small model gets the tools that somebody named; these are why it is asked at all.
     own.allow.extend(TOOLS.map(str::to_owned));
@@ -233,7 +225,7 @@ async fn orchestrator(
         model,
         asks: None,
         servers: Vec::new(),
-        host: Some(Section::stable("orchestrator", "orchestrate", PROMPT)),
+        host: Some(Section::stable("orchestrator", "orchestrate", prompt)),
         holds: Some(
             TOOLS
                 .iter()

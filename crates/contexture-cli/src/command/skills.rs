@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use contexture::tokens::Tokenizer;
-use contexture_tools::skills::{Skill, Skills};
+use contexture_tools::skills::{LIST, LOAD, Skill, Skills};
 use contexture_tools::system::SKILLS_TOKENS;
 use serde_json::{Value, json};
 
@@ -44,7 +44,8 @@ fn list(
     left_out: usize,
     json: bool,
 ) -> Result<(), CliError> {
-    let overview = skills.overview(tokenizer, SKILLS_TOKENS)?;
+    let offered = [LIST, LOAD].map(str::to_owned).into();
+    let overview = skills.overview(tokenizer, SKILLS_TOKENS, &offered)?;
     let price = overview.map_or(0, |section| tokenizer.count(&section.text));
     let each = |list: &[Skill]| -> Result<Vec<Value>, CliError> {
         list.iter().map(|skill| about(skill, tokenizer)).collect()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contexture::ContextError;
+use contexture::inject::Scope;
 use contexture::prompt::Stability;
 use contexture::text::nearest;
 use serde_json::{Map, Value, json};
@@ -26,7 +27,7 @@ pub struct ProviderConfig {
     pub required: bool,
     /// Whether its text is the same for a whole session.
     pub stability: Stability,
-    /// How dearly its text is held when room is short.
+    /// Its rank when there is too little room for all texts: the lowest are left out first.
     pub priority: i32,
     /// Whether the project names it, and not the user.
     pub of_project: bool,
@@ -40,11 +41,15 @@ pub enum ProviderKind {
     /// What a program says.
     Command(Vec<String>),
     /// A server of `mcpServers`.
-    Mcp(String),
+    Mcp {
+        server: String,
+        /// The least that an agent must be to have its tools; none where it is given the server itself.
+        tools: Option<Scope>,
+    },
 }
 
 /// The keys of a provider: name, type, and what it is for.
-const KEYS: [(&str, &str, &str); 9] = [
+const KEYS: [(&str, &str, &str); 10] = [
     ("name", "string", "Its name, which is its identity."),
     (
         "file",
@@ -54,12 +59,17 @@ const KEYS: [(&str, &str, &str); 9] = [
     (
         "command",
         "array",
-        "A program and its arguments. It gets the agent's meta as JSON on standard input; what it prints is system context, or an object with mcpServers, tools and systemContext.",
+        "A program and its arguments. It gets the agent's meta as JSON on standard input; what it prints is system context, or an object with mcpServers, tools and systemContext. For a call of one of its tools it gets {\"call\"}, and prints the answer.",
     ),
     (
         "mcp",
         "string",
         "A program among mcpServers, which agents are given.",
+    ),
+    (
+        "tools",
+        "string",
+        "With `mcp`: agents get the server's tools alone, from this scope on; the server runs in the daemon.",
     ),
     (
         "timeoutMs",
@@ -84,7 +94,7 @@ const KEYS: [(&str, &str, &str); 9] = [
     (
         "priority",
         "number",
-        "How dearly its text is held when room is short.",
+        "Its rank when there is too little room for all texts: the lowest are left out first.",
     ),
 ];
 
@@ -177,12 +187,19 @@ fn one(place: &str, value: &Value, from: Source) -> Result<ProviderConfig, Conte
         (None, Some(command), None) if command.first().is_some_and(|first| !first.is_empty()) => {
             ProviderKind::Command(command)
         }
-        (None, None, Some(server)) if !server.is_empty() => ProviderKind::Mcp(server),
+        (None, None, Some(server)) if !server.is_empty() => ProviderKind::Mcp {
+            server,
+            tools: scope(&at("tools"), text("tools"))?,
+        },
         _ => {
             let hint = "give one of `file`, `command` and `mcp`";
             return Err(wrong(place, "does not say what it is", hint));
         }
     };
+    if map.contains_key("tools") && !matches!(kind, ProviderKind::Mcp { .. }) {
+        let hint = "a program names its tools in its output";
+        return Err(wrong(at("tools"), "is only for `mcp`", hint));
+    }
     let number = |key: &str, range: Range, default: u64| match map.get(key) {
         None => Ok(default),
         Some(given) => range.read(&at(key), given),
@@ -214,6 +231,19 @@ fn one(place: &str, value: &Value, from: Source) -> Result<ProviderConfig, Conte
         stability,
         priority,
         of_project: from == Source::Project,
+    })
+}
+
+fn scope(place: &str, given: Option<String>) -> Result<Option<Scope>, ContextError> {
+    let Some(given) = given else { return Ok(None) };
+    let scope = Scope::ALL.into_iter().find(|scope| scope.as_str() == given);
+    scope.map(Some).ok_or_else(|| {
+        let names = Scope::ALL.map(Scope::as_str).join(", ");
+        wrong(
+            place,
+            format!("`{given}` is unknown"),
+            format!("one of {names}"),
+        )
     })
 }
 
@@ -267,6 +297,7 @@ pub(super) fn schema() -> Value {
                 key["maximum"] = json!(i32::MAX);
             }
             "stability" => key["enum"] = json!(["stable", "volatile"]),
+            "tools" => key["enum"] = json!(Scope::ALL.map(Scope::as_str)),
             "name" => key["pattern"] = json!(format!("^[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}$")),
             _ => {}
         }
@@ -327,7 +358,13 @@ mod tests {
             (all[1].stability, all[1].priority),
             (Stability::Volatile, -3)
         );
-        assert_eq!(all[2].kind, ProviderKind::Mcp("fs".into()));
+        let given = |tools| ProviderKind::Mcp {
+            server: "fs".into(),
+            tools,
+        };
+        assert_eq!(all[2].kind, given(None));
+        let kept = of_user(&json!([{"name": "c", "mcp": "fs", "tools": "service"}]));
+        assert_eq!(kept.unwrap()[0].kind, given(Some(Scope::Service)));
     }
 
     #[test]
@@ -379,6 +416,16 @@ mod tests {
                 json!([{"name": "a", "file": "x", "maxBytes": 262_145}]),
                 "providers[0].maxBytes",
                 "from 1 to 262144, not 262145",
+            ),
+            (
+                json!([{"name": "a", "mcp": "x", "tools": "everybody"}]),
+                "providers[0].tools",
+                "unknown",
+            ),
+            (
+                json!([{"name": "a", "file": "x", "tools": "all"}]),
+                "providers[0].tools",
+                "only for `mcp`",
             ),
             (
                 json!([{"name": "a", "file": "x", "stability": "firm"}]),

@@ -1,4 +1,4 @@
-//! What a program said, as an offer.
+//! A program's output, as an offer or as the answer to a call.
 
 use contexture::inject::{Audience, Item, McpServerStdio, Offer, ToolDefinition};
 use contexture::json;
@@ -26,6 +26,18 @@ pub fn read(output: Vec<u8>) -> Result<Offer, String> {
             ..Offer::default()
         }),
     }
+}
+
+/// The content of an answer to a call: an object or a list is data, and anything else is text.
+pub fn content(output: Vec<u8>) -> Result<Value, String> {
+    let text = String::from_utf8(output).map_err(|_| "it said what is not UTF-8".to_owned())?;
+    let text = text.trim();
+    let parsed = if text.starts_with(['{', '[']) {
+        json::parse(text.as_bytes(), 1).ok()
+    } else {
+        None
+    };
+    Ok(parsed.unwrap_or_else(|| Value::String(text.to_owned())))
 }
 
 fn sockets(mut map: Map<String, Value>) -> Result<Offer, String> {
@@ -122,6 +134,17 @@ mod tests {
         }
         assert_eq!(of(" \n ").unwrap(), Offer::default());
         assert!(read(vec![0xff]).is_err());
+    }
+
+    #[test]
+    fn an_answer_to_a_call_is_data_or_text() {
+        let said = |text: &str| content(text.as_bytes().to_vec()).unwrap();
+        assert_eq!(said("{\"a\": [1]}\n"), json!({"a": [1]}));
+        assert_eq!(said("[1, 2]"), json!([1, 2]));
+        for text in ["plain", "{no json", "7", ""] {
+            assert_eq!(said(text), json!(text));
+        }
+        assert!(content(vec![0xff]).is_err());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use contexture::inject::{AgentInstanceMeta, ContextProvider, Item, Offer, Traits};
+use contexture::inject::{AgentInstanceMeta, ContextProvider, Item, Offer, ProviderCall, Traits};
+use serde_json::{Value, json};
 
-use super::answer;
 use super::program::Program;
+use super::{Judge, answer};
 use crate::config::ProviderConfig;
 
 /// What a program says.
@@ -13,6 +14,7 @@ pub struct FromCommand {
     pub words: Vec<String>,
     pub root: PathBuf,
     pub supervisor: Option<Vec<OsString>>,
+    pub judge: Judge,
 }
 
 impl ContextProvider for FromCommand {
@@ -29,7 +31,26 @@ impl ContextProvider for FromCommand {
     }
 
     fn offer(&self, meta: &AgentInstanceMeta) -> Result<Offer, String> {
-        let input = serde_json::to_vec(meta).map_err(|error| error.to_string())?;
+        let mut meta = json!(meta);
+        // The key by which a program knows a call.
+        if let Some(meta) = meta.as_object_mut() {
+            meta.shift_remove(CALL);
+        }
+        answer::read(self.run(&meta)?)
+    }
+
+    fn call(&self, call: &ProviderCall) -> Result<Value, String> {
+        answer::content(self.run(&json!({ CALL: call }))?)
+    }
+}
+
+/// The key of what is asked of a program that is to answer a call.
+const CALL: &str = "call";
+
+impl FromCommand {
+    /// What the program says to this.
+    fn run(&self, input: &Value) -> Result<Vec<u8>, String> {
+        super::still_trusted(&self.of, &self.root, self.judge)?;
         let program = Program {
             words: &self.words,
             folder: &self.root,
@@ -37,7 +58,7 @@ impl ContextProvider for FromCommand {
             timeout: self.of.timeout,
             most: self.of.max_bytes,
         };
-        answer::read(program.run(input)?)
+        program.run(input.to_string().into_bytes())
     }
 }
 
@@ -58,6 +79,7 @@ mod tests {
             words,
             root: "/".into(),
             supervisor: None,
+            judge: |_| Ok(crate::trust::State::Trusted),
         };
         let offer = provider.offer(&meta()).unwrap();
         assert_eq!(offer.system_context[0].value, "\"name\":\"ada\"");

@@ -27,9 +27,7 @@ impl ContextProvider for FromFile {
 
     fn system_context(&self, _: &AgentInstanceMeta) -> Result<Vec<Item<String>>, String> {
         // What a project reads out is trusted as it was shown.
-        if self.of.of_project && super::trusted(&self.root, &self.root, self.judge)?.is_none() {
-            return Err("this folder is not trusted any more".to_owned());
-        }
+        super::still_trusted(&self.of, &self.root, self.judge)?;
         let shown = self.path.display();
         let text = self.read().map_err(|why| format!("{shown}: {why}"))?;
         Ok(vec![text.trim_end().to_owned().into()])

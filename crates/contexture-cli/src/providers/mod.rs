@@ -8,13 +8,16 @@ mod answer;
 mod command;
 mod file;
 mod mcp;
+mod own;
 mod program;
 mod rules;
 mod skills;
 
+pub use own::{Provided, provided};
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use contexture::inject::{AgentInstanceMeta, ContextProvider, Traits};
@@ -43,14 +46,21 @@ pub fn all(config: &Config) -> Vec<Arc<dyn ContextProvider>> {
             judge: Folder::state,
         }),
         Arc::new(skills::SkillList {
-            root: root.clone(),
+            root,
             enabled: config.agent.skills,
             judge: Folder::state,
         }),
     ];
-    for provider in &config.providers {
+    all.extend(configured(config));
+    all
+}
+
+/// The configured providers.
+fn configured(config: &Config) -> Vec<Arc<dyn ContextProvider>> {
+    let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
+    let made = config.providers.iter().map(|provider| {
         let (of, root) = (provider.clone(), root.clone());
-        all.push(match &provider.kind {
+        let made: Arc<dyn ContextProvider> = match &provider.kind {
             ProviderKind::File(path) => Arc::new(file::FromFile {
                 path: path.clone(),
                 of,
@@ -62,19 +72,24 @@ pub fn all(config: &Config) -> Vec<Arc<dyn ContextProvider>> {
                 of,
                 root,
                 supervisor: supervisor(),
+                judge: Folder::state,
             }),
-            ProviderKind::Mcp(server) => {
+            ProviderKind::Mcp { server, tools } => {
                 let servers = &config.agent.mcp_servers;
                 Arc::new(mcp::FromServer {
                     server: servers.iter().find(|known| known.name == *server).cloned(),
                     name: server.clone(),
+                    scope: *tools,
+                    kept: Mutex::default(),
                     of,
                     root,
+                    judge: Folder::state,
                 })
             }
-        });
-    }
-    all
+        };
+        made
+    });
+    made.collect()
 }
 
 /// Says whether a folder is trusted.
@@ -97,6 +112,22 @@ fn trusted(root: &Path, here: &Path, judge: Judge) -> Result<Option<Folder>, Str
         Ok(Ok(folder)) => Ok(folder),
         Err::<_, CliError>(error) => Err(error.to_string()),
     }
+}
+
+/// Refuses to go on with what a project names once its folder is not trusted any more, or not as it is.
+fn still_trusted(of: &ProviderConfig, root: &Path, judge: Judge) -> Result<(), String> {
+    if of.of_project && trusted(root, root, judge)?.is_none() {
+        return Err("this folder is not trusted any more".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether an agent reads the project's rules and skills, and connects to its servers, itself: our own does, in the
+/// project.
+fn reads_project(meta: &AgentInstanceMeta, root: &Path) -> bool {
+    meta.backend_type == contexture_fleet::backends::NATIVE
+        && !meta.more.contains_key("ownCommand")
+        && workspace(meta, root).starts_with(root)
 }
 
 /// How a configured provider's items are to be treated.

@@ -7,7 +7,7 @@ use super::Judge;
 use crate::user;
 use crate::view::plural;
 
-/// `skills`: what can be read up for a task, a line each.
+/// `skills`: what can be read up for a task, a line each. Our own agent has an overview and a tool of its own.
 pub struct SkillList {
     pub root: PathBuf,
     pub enabled: bool,
@@ -22,8 +22,8 @@ impl ContextProvider for SkillList {
         "skills"
     }
 
-    fn system_context(&self, _: &AgentInstanceMeta) -> Result<Vec<Item<String>>, String> {
-        if !self.enabled {
+    fn system_context(&self, meta: &AgentInstanceMeta) -> Result<Vec<Item<String>>, String> {
+        if !self.enabled || super::reads_project(meta, &self.root) {
             return Ok(Vec::new());
         }
         let places = Places::of_user(user::configs().as_deref(), user::home().as_deref());

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use contexture::inject::{AgentInstanceMeta, Archetype, LaunchMode, WorkspacePolicy};
 use contexture_agent::clock;
@@ -145,6 +145,25 @@ impl Record {
         }
     }
 
+    /// What providers are told of it beside the spec's fields.
+    fn facts(&self) -> Map<String, Value> {
+        let mut facts = Map::new();
+        if let Some(folder) = &self.spec.workspace {
+            let folder = folder.display().to_string();
+            facts.insert("workspace".to_owned(), Value::from(folder));
+        }
+        // Ours under its own name is ours; any other command is somebody's, whatever its backend is called.
+        let own = match &self.spec.command[..] {
+            [] => true,
+            [program, first, ..] => Path::new(program).ends_with("ctx") && first == "acp",
+            _ => false,
+        };
+        if !own {
+            facts.insert("ownCommand".to_owned(), Value::from(true));
+        }
+        facts
+    }
+
     /// What providers are told of it.
     pub fn meta(&self) -> AgentInstanceMeta {
         let spec = &self.spec;
@@ -154,12 +173,7 @@ impl Record {
             backend_type: spec.backend_type.clone(),
             workspace_policy: spec.workspace_policy,
             launch_mode: spec.launch_mode,
-            more: Map::from_iter(spec.workspace.as_ref().map(|folder| {
-                (
-                    "workspace".to_owned(),
-                    Value::from(folder.display().to_string()),
-                )
-            })),
+            more: self.facts(),
         }
     }
 }

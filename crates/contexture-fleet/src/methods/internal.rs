@@ -5,18 +5,15 @@ use std::sync::Arc;
 
 use contexture::inject::Archetype;
 use contexture_store::Key;
-use contexture_tools::secrets::mask;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Entry, any_object, blocking, list, method, object, params, text};
+use super::use_tool::use_tool;
+use super::{Entry, any_object, list, method, object, params, text};
 use crate::canvas::CanvasError;
 use crate::fleet::Fleet;
 use crate::tokens::{Grant, TokenError};
 use crate::{Answering, Call, Caller, Event, RpcError, Who, Why};
-
-/// How much of a text is noted.
-const NOTED: usize = 200;
 
 pub(super) fn table() -> Vec<Entry> {
     let called = |name, about, parameters| {
@@ -79,16 +76,16 @@ pub(super) fn table() -> Vec<Entry> {
     all
 }
 
-/// What is behind a tool: a provider can offer a tool for one of these, and for nothing else.
-struct Behind {
-    method: &'static str,
+/// What is behind a tool of the host's. A provider can offer a tool for one of these, or answer itself.
+pub(super) struct Behind {
+    pub method: &'static str,
     about: &'static str,
-    run: Run,
+    pub run: Run,
 }
 
-type Run = fn(&Fleet, &Grant, Map<String, Value>) -> Result<Value, RpcError>;
+pub(super) type Run = fn(&Fleet, &Grant, Map<String, Value>) -> Result<Value, RpcError>;
 
-const TOOLS: [Behind; 3] = [
+pub(super) const TOOLS: [Behind; 3] = [
     Behind {
         method: "internal.canvasUpdate",
         about: "Shows a page on the agent's canvas",
@@ -125,7 +122,7 @@ fn call_tool(fleet: Arc<Fleet>, mut call: Call) -> Answering {
     Box::pin(async move {
         let grant = session(&call)?;
         let CallTool { name, arguments } = params(&mut call)?;
-        blocking(move || use_tool(&fleet, &grant, &name, arguments)).await
+        use_tool(fleet, grant, name, arguments).await
     })
 }
 
@@ -134,64 +131,8 @@ fn call_by_method(fleet: Arc<Fleet>, mut call: Call) -> Answering {
     Box::pin(async move {
         let grant = session(&call)?;
         let arguments = params(&mut call)?;
-        blocking(move || use_tool(&fleet, &grant, &call.method, arguments)).await
+        use_tool(fleet, grant, call.method, arguments).await
     })
-}
-
-fn use_tool(
-    fleet: &Fleet,
-    grant: &Grant,
-    wanted: &str,
-    mut arguments: Map<String, Value>,
-) -> Result<Value, RpcError> {
-    // Here, before anything is made of it: what an agent shows or notes holds no secret.
-    let wanted = &*mask::hide(&fleet.mask, wanted);
-    mask::hide_in_map(&fleet.mask, &mut arguments);
-    let noted = noted(&arguments);
-    let done = fleet.live.find(grant, wanted, &arguments).and_then(|tool| {
-        let behind = TOOLS.iter().find(|known| known.method == tool.rpc_method);
-        let behind = behind.ok_or_else(|| {
-            let what = format!(
-                "nothing is behind `{}`: no `{}`",
-                tool.name, tool.rpc_method
-            );
-            RpcError::new(Why::NotFound, what)
-        })?;
-        (behind.run)(fleet, grant, arguments)
-    });
-    let error = done
-        .as_ref()
-        .err()
-        .map(|error| error.message.chars().take(NOTED).collect());
-    fleet.tell(Event::ToolCalled {
-        agent: grant.agent().to_owned(),
-        session_id: grant.session_id().to_owned(),
-        tool: crate::live::clipped(wanted),
-        token: grant.shown().to_owned(),
-        arguments: noted,
-        success: done.is_ok(),
-        error,
-    });
-    Ok(json!({"content": done?}))
-}
-
-/// Arguments as they are noted: long texts cut, and not more than a few.
-fn noted(arguments: &Map<String, Value>) -> Value {
-    let short = |value: &Value| {
-        let whole = match value {
-            Value::String(text) => text.clone(),
-            other if other.is_object() || other.is_array() => other.to_string(),
-            other => return other.clone(),
-        };
-        match whole.char_indices().nth(NOTED) {
-            Some((end, _)) => format!("{}…", &whole[..end]).into(),
-            None => Value::String(whole),
-        }
-    };
-    let few = arguments.iter().take(16);
-    few.map(|(name, value)| (crate::live::clipped(name), short(value)))
-        .collect::<Map<String, Value>>()
-        .into()
 }
 
 #[derive(Deserialize)]

@@ -8,6 +8,7 @@ mod internal;
 mod pool;
 mod sessions;
 mod tasks;
+mod use_tool;
 
 use std::sync::Arc;
 

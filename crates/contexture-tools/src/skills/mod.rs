@@ -17,6 +17,7 @@ use contexture::{ContextError, Role};
 use serde_json::{Map, Value, json};
 
 pub use self::find::Places;
+pub use self::overview::{LIST, LOAD};
 pub use self::tree::{Fault, Refused, SkillFile};
 
 use crate::template::Template;

@@ -12,6 +12,13 @@ use crate::plain::one_line;
 const EACH: usize = 32 << 10;
 const ALL: usize = 64 << 10;
 
+/// The folder of a project's templates.
+const TEMPLATES: &str = ".contexture/templates";
+/// The most templates of a project.
+const MAX_TEMPLATES: usize = 64;
+/// The most files of that folder that are looked at.
+const MAX_LISTED: usize = 1_000;
+
 /// The most folders between the root and where the agent works.
 const DEEPEST: usize = 64;
 
@@ -19,10 +26,11 @@ const DEEPEST: usize = 64;
 pub(super) enum Kind {
     Agent,
     Agents,
+    Template,
 }
 
 /// The project's instruction files: `Agent.md` in the root, then `AGENTS.md` in each folder from the root down to where
-/// the agent works.
+/// the agent works, then the templates that stand in the place of ours.
 #[derive(Debug, Clone, Default)]
 pub struct Instructions {
     files: Vec<Instruction>,
@@ -72,11 +80,28 @@ impl Instructions {
         &self.files
     }
 
+    /// The project's templates: the name of each, its path from the root, and its text or why it cannot be used.
+    pub fn templates(&self) -> impl Iterator<Item = (&str, &str, Result<&str, String>)> {
+        let all = self.files.iter().filter(|file| file.kind == Kind::Template);
+        all.map(|file| {
+            let name = file.shown.rsplit('/').next().unwrap_or_default();
+            let text = match &file.content {
+                Ok(content) if content.size > EACH as u64 => {
+                    Err(format!("it has more than {} KiB", EACH >> 10))
+                }
+                Ok(content) => Ok(content.text.as_str()),
+                Err(why) => Err(why.clone()),
+            };
+            (name.trim_end_matches(".md"), file.shown.as_str(), text)
+        })
+    }
+
     /// What is used of them. Room is given to the nearest file first, because it is the most particular.
     pub(super) fn used(&self, notices: &mut Vec<Notice>) -> Vec<Used<'_>> {
         let mut room = ALL;
         let mut used = Vec::new();
-        for file in self.files.iter().rev() {
+        let spoken = self.files.iter().filter(|file| file.kind != Kind::Template);
+        for file in spoken.rev() {
             let mut notice = |what: String, hint: &str| {
                 notices.push(Notice {
                     place: file.shown.clone(),
@@ -149,7 +174,7 @@ impl Used<'_> {
     pub(super) fn values(&self) -> Value {
         let path = match self.kind {
             Kind::Agent => "",
-            Kind::Agents => self.shown,
+            Kind::Agents | Kind::Template => self.shown,
         };
         json!({ "path": path, "text": self.text, "cut": self.cut })
     }
@@ -177,6 +202,24 @@ fn candidates(root: &Path, cwd: &Path) -> Vec<(Kind, PathBuf)> {
             all.push((Kind::Agents, folder.join("AGENTS.md")));
         }
     }
+    all.extend(
+        templates(root)
+            .into_iter()
+            .map(|path| (Kind::Template, path)),
+    );
+    all
+}
+
+/// The files of the folder of templates, by name.
+fn templates(root: &Path) -> Vec<PathBuf> {
+    let Ok(folder) = std::fs::read_dir(root.join(TEMPLATES)) else {
+        return Vec::new();
+    };
+    let paths = folder.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_template = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
+    let mut all: Vec<PathBuf> = paths.filter(is_template).take(MAX_LISTED).collect();
+    all.sort();
+    all.truncate(MAX_TEMPLATES);
     all
 }
 

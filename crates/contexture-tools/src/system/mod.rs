@@ -5,10 +5,11 @@
 
 mod files;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use contexture::ContextError;
-use contexture::prompt::Section;
+use contexture::prompt::{self, Section, Templates};
 use contexture::tokens::Tokenizer;
 use serde_json::{Value, json};
 
@@ -34,6 +35,10 @@ pub struct Project<'a> {
     pub skills_tokens: usize,
     /// Whether the model is small: it is told in a few words how to work, and of no skills.
     pub small: bool,
+    /// The names of the tools that the agent is offered: no text names another.
+    pub offered: &'a BTreeSet<String>,
+    /// The templates of our own texts.
+    pub templates: &'a Templates,
 }
 
 /// Something that people should know about the system side.
@@ -67,18 +72,23 @@ pub fn sections(project: &Project<'_>) -> (Vec<Section>, Vec<Notice>) {
             &file.values(),
         );
     }
-    let default = match project.small {
-        true => Template::Small,
-        false => Template::Default,
+    let how = if project.small {
+        prompt::Template::HowToWorkSmall
+    } else {
+        prompt::Template::HowToWork
     };
-    side.add("default".to_owned(), "built-in", default, &json!({}));
+    let text = project
+        .templates
+        .render(how, json!({ "tools": project.offered }));
+    let origin = project.templates.place(how).unwrap_or("built-in");
+    side.put("default".to_owned(), origin, text);
     for file in others {
         let name = format!("agents:{}", file.shown);
         side.add(name, file.shown, Template::Instructions, &file.values());
     }
     match project
         .skills
-        .overview(project.tokenizer, project.skills_tokens)
+        .overview(project.tokenizer, project.skills_tokens, project.offered)
     {
         Ok(_) if project.small => {}
         Ok(overview) => side.sections.extend(overview),
@@ -105,7 +115,11 @@ struct Side {
 
 impl Side {
     fn add(&mut self, name: String, origin: &str, template: Template, values: &Value) {
-        match template.render(values) {
+        self.put(name, origin, template.render(values));
+    }
+
+    fn put(&mut self, name: String, origin: &str, text: Result<String, ContextError>) {
+        match text {
             Ok(text) => self.sections.push(Section::stable(name, origin, text)),
             Err(error) => self.broken(origin, &error),
         }

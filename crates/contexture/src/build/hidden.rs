@@ -74,7 +74,7 @@ fn visible_part(part: &Part, found: &mut usize) -> Part {
 }
 
 /// The value with nothing hidden in it, keys included; counts what was.
-pub(crate) fn visible_value(value: &Value, found: &mut usize) -> Value {
+pub fn visible_value(value: &Value, found: &mut usize) -> Value {
     match value {
         Value::String(text) => Value::String(shown(text, found).into_owned()),
         Value::Array(values) => values.iter().map(|v| visible_value(v, found)).collect(),

@@ -30,6 +30,7 @@ pub use built::{BuildResult, Built, Stats};
 pub use compact::{Compactor, Extract, RulesOnly, Span, SpanItem, constraints};
 pub use compose::{Composed, Metadata, compose};
 pub use config::ContextConfig;
+pub use hidden::visible_value;
 pub use input::{BuildInput, UpdateRequest};
 pub use item::Rule;
 pub use manager::{ContextManager, RuntimeHintProvider, UpdateResult};

@@ -1,13 +1,15 @@
 //! The providers that every fleet has.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::{AgentInstanceMeta, Archetype, ContextProvider, Item, Scope, ToolDefinition, Traits};
-use crate::prompt::Template;
+use crate::prompt::{Template, Templates};
 
 /// `core-identity`: who the agent is, and where it runs.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct CoreProvider;
+#[derive(Debug, Clone, Default)]
+pub struct CoreProvider(pub Arc<Templates>);
 
 impl ContextProvider for CoreProvider {
     fn name(&self) -> &'static str {
@@ -32,20 +34,22 @@ impl ContextProvider for CoreProvider {
             Archetype::Employee => Template::ArchetypeEmployee,
         };
         let said = |error: crate::ContextError| error.to_string();
-        let text = Template::CoreIdentity.render(json!({
+        let description = self.0.render(description, json!({})).map_err(said)?;
+        let values = json!({
             "agentName": meta.name,
             "archetype": meta.archetype,
-            "archetypeDescription": description.render(json!({})).map_err(said)?,
+            "archetypeDescription": description,
             "backendType": meta.backend_type,
             "workspacePolicy": meta.workspace_policy.as_str(),
-        }));
+        });
+        let text = self.0.render(Template::CoreIdentity, values);
         Ok(vec![text.map_err(said)?.into()])
     }
 }
 
 /// `canvas`: a page that an agent can show to people.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct CanvasProvider;
+#[derive(Debug, Clone, Default)]
+pub struct CanvasProvider(pub Arc<Templates>);
 
 impl ContextProvider for CanvasProvider {
     fn name(&self) -> &'static str {
@@ -65,7 +69,7 @@ impl ContextProvider for CanvasProvider {
         if !Scope::Service.has(meta.archetype) {
             return Ok(Vec::new());
         }
-        let text = Template::CanvasContext.render(json!({}));
+        let text = self.0.render(Template::CanvasContext, json!({}));
         Ok(vec![text.map_err(|error| error.to_string())?.into()])
     }
 }
@@ -79,6 +83,7 @@ pub fn canvas_tools() -> Vec<ToolDefinition> {
         rpc_method: method.to_owned(),
         scope: Scope::Service,
         context: None,
+        provider: None,
     };
     vec![
         tool(

@@ -73,6 +73,9 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::All, Self::Service, Self::Employee];
+
     /// Whether an agent of this archetype is in it.
     pub fn has(self, archetype: Archetype) -> bool {
         let least = match self {

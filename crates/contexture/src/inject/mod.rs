@@ -1,5 +1,5 @@
 //! What an agent's session begins with (spec 000): MCP servers, internal tools and pieces of system
-//! context, from every provider that has something to say.
+//! context, from every provider that has something to say. A provider answers the calls of its tools, too.
 //!
 //! A [`ContextProvider`] has three sockets and fills those that it cares about. An [`Injector`] keeps the
 //! providers in order; [`gather`] asks one; [`weave`] makes of all answers the [`SessionContext`], with an
@@ -11,14 +11,16 @@ mod injector;
 mod meta;
 mod offer;
 mod provider;
+mod receipt;
+mod room;
 mod weave;
 
 pub use builtin::{CanvasProvider, CoreProvider, canvas_tools};
 pub use injector::Injector;
 pub use meta::{AgentInstanceMeta, Archetype, LaunchMode, Scope, WorkspacePolicy};
 pub use offer::{Audience, Item, Offer, gather};
-pub use provider::{ContextProvider, EnvVariable, McpServerStdio, ToolDefinition, Traits};
-pub use weave::{
-    Injected, InjectedKind, InjectedRule, InjectionReceipt, Offered, RESERVED, SessionContext,
-    TOKEN_VARIABLE, instructions, weave,
+pub use provider::{
+    ContextProvider, EnvVariable, McpServerStdio, ProviderCall, ToolDefinition, Traits,
 };
+pub use receipt::{Injected, InjectedKind, InjectedRule, InjectionReceipt};
+pub use weave::{Offered, RESERVED, SessionContext, TOKEN_VARIABLE, Weaving, weave};

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{AgentInstanceMeta, Item, Offer, Scope};
+use super::{AgentInstanceMeta, Archetype, Item, Offer, Scope};
 use crate::prompt::Stability;
 
 /// A subsystem that has something to say when a session begins. All three sockets are optional.
@@ -37,6 +37,14 @@ pub trait ContextProvider: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Answers a call of one of its tools: a text, or data, for the model. An error is a sentence for it.
+    fn call(&self, call: &ProviderCall) -> Result<Value, String> {
+        Err(format!(
+            "the provider answers no calls of `{}`",
+            call.rpc_method
+        ))
+    }
+
     /// All three, in the order of the spec. A provider that looks them up together does it here.
     fn offer(&self, meta: &AgentInstanceMeta) -> Result<Offer, String> {
         Ok(Offer {
@@ -47,6 +55,24 @@ pub trait ContextProvider: Send + Sync {
     }
 }
 
+/// A call of a tool that a provider offered. Scope and arguments have been checked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderCall {
+    /// The tool's name.
+    pub tool: String,
+    /// The method behind it.
+    pub rpc_method: String,
+    /// Its arguments, as its schema allows.
+    pub arguments: Map<String, Value>,
+    /// The agent that calls.
+    pub agent_name: String,
+    /// The agent's archetype.
+    pub archetype: Archetype,
+    /// The session in which it calls.
+    pub session_id: String,
+}
+
 /// How a provider's items are to be treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traits {
@@ -54,7 +80,7 @@ pub struct Traits {
     pub required: bool,
     /// Whether its text is the same for a whole session.
     pub stability: Stability,
-    /// How dearly its text is held when room is short.
+    /// Its rank when there is too little room for all texts: the lowest are left out first.
     pub priority: i32,
 }
 
@@ -100,4 +126,7 @@ pub struct ToolDefinition {
     /// How to use it, where its description does not say enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// The provider that answers its calls. A provider can only name itself: [`weave`](super::weave) sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
 }

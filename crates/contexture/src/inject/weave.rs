@@ -3,10 +3,12 @@ use std::collections::HashSet;
 use serde::Serialize;
 use serde_json::json;
 
+use super::receipt::{Injected, InjectedKind, InjectedRule, InjectionReceipt};
+use super::room::{Claim, share};
 use super::{AgentInstanceMeta, Audience, Item, McpServerStdio, Offer, ToolDefinition, Traits};
 use crate::ContextError;
 use crate::build::hidden::visible_value;
-use crate::prompt::{Section, Stability, Template, arguments, signature};
+use crate::prompt::{Template, Templates, arguments, signature};
 use crate::text::hidden::reveal;
 use crate::tokens::Tokenizer;
 
@@ -41,87 +43,19 @@ pub struct Offered {
     pub offer: Result<Offer, String>,
 }
 
-/// The account of a session's context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
-#[serde(rename_all = "camelCase")]
-pub struct InjectionReceipt {
-    /// What counted the tokens.
-    pub tokenizer: String,
-    /// What the texts that are in cost together.
-    pub tokens: usize,
-    /// Every item that was offered, and every provider that failed, in order.
-    pub items: Vec<Injected>,
-}
-
-/// Something that was offered, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Injected {
-    /// Its identity: the provider, the kind, and the name or the place.
-    pub id: String,
-    /// Who offered it.
-    pub provider: String,
-    /// What it is.
-    pub kind: InjectedKind,
-    /// Why it is in, or not.
-    pub rule: InjectedRule,
-    /// `blake3:` of it.
-    pub hash: String,
-    /// What it costs.
-    pub tokens: usize,
-    /// How long it is.
-    pub bytes: usize,
-    /// Whether it is the same for the whole session.
-    pub stability: Stability,
-    /// How dearly it is held.
-    pub priority: i32,
-    /// How many hidden characters were made visible in it.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub hidden: usize,
-    /// More of why, where there is more to say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
-/// What an injected item is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum InjectedKind {
-    /// An MCP server.
-    McpServer,
-    /// An internal tool.
-    Tool,
-    /// A piece of system context.
-    SystemContext,
-    /// The instructions for the tools.
-    ToolInstructions,
-    /// A provider, of which nothing is known.
-    Provider,
-}
-
-/// Why something is in a session's context, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum InjectedRule {
-    /// It is in.
-    Kept,
-    /// Somebody before had the same name.
-    Duplicate,
-    /// The agent's archetype is below the tool's scope.
-    OutOfScope,
-    /// It was meant for another agent or session.
-    Foreign,
-    /// It says nothing.
-    Empty,
-    /// Its name is the host's own.
-    Reserved,
-    /// The provider failed.
-    Failed,
+/// What a session's context is made for, and with.
+#[derive(Clone, Copy)]
+pub struct Weaving<'a> {
+    /// The agent.
+    pub meta: &'a AgentInstanceMeta,
+    /// The session.
+    pub session_id: &'a str,
+    /// Counts what each item costs.
+    pub tokenizer: &'a dyn Tokenizer,
+    /// The templates of our own texts.
+    pub templates: &'a Templates,
+    /// The most tokens of all texts together. What is required, and the instructions for the tools, are in at any price.
+    pub room: usize,
 }
 
 /// Makes a session's context of what the providers offer.
@@ -130,16 +64,12 @@ pub enum InjectedRule {
 /// no name. Instructions for the tools come last, and only where there are tools and a token. A provider
 /// that failed is left out, unless it is required: then there is no session.
 pub fn weave(
-    meta: &AgentInstanceMeta,
-    session_id: &str,
+    of: Weaving<'_>,
     offered: Vec<Offered>,
     token: Option<&str>,
-    tokenizer: &dyn Tokenizer,
 ) -> Result<(SessionContext, InjectionReceipt), ContextError> {
-    let mut weaving = Weaving {
-        meta,
-        session_id,
-        tokenizer,
+    let mut weaving = Loom {
+        of,
         context: SessionContext {
             mcp_servers: Vec::new(),
             tools: Vec::new(),
@@ -147,9 +77,11 @@ pub fn weave(
             token: token.unwrap_or_default().to_owned(),
         },
         receipt: InjectionReceipt {
-            tokenizer: tokenizer.name().to_owned(),
+            tokenizer: of.tokenizer.name().to_owned(),
+            room: of.room,
             ..InjectionReceipt::default()
         },
+        texts: Vec::new(),
         servers: HashSet::new(),
         tools: HashSet::new(),
     };
@@ -157,25 +89,31 @@ pub fn weave(
         weaving.take(one)?;
     }
     if !weaving.context.tools.is_empty() && token.is_some() {
-        let text = instructions(&weaving.context.tools)?;
+        let text = instructions(&weaving.context.tools, of.templates)?;
+        let traits = Traits {
+            required: true,
+            ..Traits::default()
+        };
         weaving.say(
             RESERVED,
-            Traits::default(),
+            traits,
             InjectedKind::ToolInstructions,
             "tool-instructions",
             text,
         );
     }
+    weaving.make_room();
     Ok((weaving.context, weaving.receipt))
 }
 
 /// How to call these tools, for the model.
-pub fn instructions(tools: &[ToolDefinition]) -> Result<String, ContextError> {
+fn instructions(tools: &[ToolDefinition], templates: &Templates) -> Result<String, ContextError> {
     let list: Vec<String> = tools.iter().map(in_words).collect();
-    Template::ToolInstructions.render(json!({
+    let values = json!({
         "toolList": list.join("\n"),
         "token": TOKEN_VARIABLE,
-    }))
+    });
+    templates.render(Template::ToolInstructions, values)
 }
 
 /// A tool, how it is used, and a command that calls it.
@@ -196,17 +134,25 @@ fn in_words(tool: &ToolDefinition) -> String {
     out
 }
 
-struct Weaving<'a> {
-    meta: &'a AgentInstanceMeta,
-    session_id: &'a str,
-    tokenizer: &'a dyn Tokenizer,
+struct Loom<'a> {
+    of: Weaving<'a>,
     context: SessionContext,
     receipt: InjectionReceipt,
+    /// The texts that want room, in order.
+    texts: Vec<Text>,
     servers: HashSet<String>,
     tools: HashSet<String>,
 }
 
-impl Weaving<'_> {
+/// A text that wants room.
+struct Text {
+    /// Its place in the receipt.
+    item: usize,
+    text: String,
+    required: bool,
+}
+
+impl Loom<'_> {
     fn take(&mut self, offered: Offered) -> Result<(), ContextError> {
         let Offered {
             provider,
@@ -299,7 +245,7 @@ impl Weaving<'_> {
             InjectedRule::Foreign
         } else if value.name.trim().is_empty() {
             InjectedRule::Empty
-        } else if !value.scope.has(self.meta.archetype) {
+        } else if !value.scope.has(self.of.meta.archetype) {
             InjectedRule::OutOfScope
         } else if !self.tools.insert(value.name.clone()) {
             InjectedRule::Duplicate
@@ -318,11 +264,12 @@ impl Weaving<'_> {
             last.hidden = hidden;
         }
         if rule == InjectedRule::Kept {
+            value.provider = Some(provider.to_owned());
             self.context.tools.push(value);
         }
     }
 
-    /// Adds a piece of system context.
+    /// Adds a piece of system context, as far as there is room.
     fn say(
         &mut self,
         provider: &str,
@@ -335,9 +282,39 @@ impl Weaving<'_> {
         self.note(provider, traits, kind, name, InjectedRule::Kept, &text);
         if let Some(last) = self.receipt.items.last_mut() {
             last.hidden = hidden;
-            self.receipt.tokens += last.tokens;
         }
-        self.context.system_context_additions.push(text);
+        self.texts.push(Text {
+            item: self.receipt.items.len() - 1,
+            text,
+            required: traits.required,
+        });
+    }
+
+    /// Shares the room among the texts.
+    fn make_room(&mut self) {
+        let claim = |text: &Text| {
+            let item = &self.receipt.items[text.item];
+            Claim {
+                tokens: item.tokens,
+                priority: item.priority,
+                required: text.required,
+            }
+        };
+        let claims: Vec<Claim> = self.texts.iter().map(claim).collect();
+        let shares = share(self.of.room, &claims);
+        for (Text { item, text, .. }, has) in
+            std::mem::take(&mut self.texts).into_iter().zip(shares)
+        {
+            let item = &mut self.receipt.items[item];
+            if has {
+                self.receipt.tokens += item.tokens;
+                self.context.system_context_additions.push(text);
+            } else {
+                item.rule = InjectedRule::NoRoom;
+                let room = self.of.room;
+                item.why = Some(format!("no room: all texts have {room} tokens together"));
+            }
+        }
     }
 
     fn note(
@@ -365,7 +342,7 @@ impl Weaving<'_> {
             kind,
             rule,
             hash: format!("blake3:{}", blake3::hash(is.as_bytes()).to_hex()),
-            tokens: self.tokenizer.count(is),
+            tokens: self.of.tokenizer.count(is),
             bytes: is.len(),
             stability: traits.stability,
             priority: traits.priority,
@@ -375,26 +352,6 @@ impl Weaving<'_> {
     }
 
     fn is_for_us(&self, audience: &Audience) -> bool {
-        audience.includes(&self.meta.name, self.session_id)
-    }
-}
-
-impl InjectionReceipt {
-    /// The pieces of system context as sections of a prompt, for a host that builds its own requests.
-    pub fn sections(&self, context: &SessionContext) -> Vec<Section> {
-        let kinds = [InjectedKind::SystemContext, InjectedKind::ToolInstructions];
-        let said = self
-            .items
-            .iter()
-            .filter(|item| item.rule == InjectedRule::Kept && kinds.contains(&item.kind));
-        let both = said.zip(&context.system_context_additions);
-        both.map(|(item, text)| Section {
-            name: item.id.clone(),
-            origin: format!("provider:{}", item.provider),
-            stability: item.stability,
-            priority: item.priority,
-            text: text.clone(),
-        })
-        .collect()
+        audience.includes(&self.of.meta.name, self.of.session_id)
     }
 }

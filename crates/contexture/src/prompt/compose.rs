@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::options::{AgentInfo, ComposeOptions, RunContext, SessionMode, ToolPolicy};
-use super::{Section, Template};
+use super::{Section, Template, Templates};
 use crate::ContextError;
 
 /// What stands between two sections in the one string.
@@ -15,6 +15,7 @@ pub const SEPARATOR: &str = "\n\n---\n\n";
 /// The run directive alone is volatile. It changes with each step, and were it stable, each step
 /// would cost a cache miss over the whole conversation.
 pub fn sections(options: &ComposeOptions) -> Result<Vec<Section>, ContextError> {
+    let templates = &options.templates;
     let mode = options.mode.as_str().to_uppercase();
     let rules = match options.mode {
         SessionMode::Run => Template::BaseRulesRun,
@@ -24,23 +25,23 @@ pub fn sections(options: &ComposeOptions) -> Result<Vec<Section>, ContextError> 
         Section::stable(
             "mode",
             BUILT_IN,
-            Template::Mode.render(json!({"mode": mode}))?,
+            templates.render(Template::Mode, json!({"mode": mode}))?,
         ),
-        Section::stable("base-rules", BUILT_IN, rules.render(json!({}))?),
+        Section::stable("base-rules", BUILT_IN, templates.render(rules, json!({}))?),
     ];
     if let Some(policy) = &options.tool_policy
-        && let Some(text) = tool_policy(policy)?
+        && let Some(text) = tool_policy(policy, templates)?
     {
         sections.push(Section::stable("tool-policy", "toolPolicy", text));
     }
     if let Some(agent) = &options.agent {
-        sections.push(persona(agent)?);
+        sections.push(persona(agent, templates)?);
     }
     if let (SessionMode::Run, Some(run)) = (options.mode, &options.run_context) {
         sections.push(Section::volatile(
             "run-directive",
             "runContext",
-            run_directive(run)?,
+            run_directive(run, templates)?,
         ));
     }
     Ok(sections)
@@ -55,7 +56,7 @@ pub fn system_prompt(options: &ComposeOptions) -> Result<String, ContextError> {
 /// The origin of what ships with Contexture.
 const BUILT_IN: &str = "built-in";
 
-fn tool_policy(policy: &ToolPolicy) -> Result<Option<String>, ContextError> {
+fn tool_policy(policy: &ToolPolicy, templates: &Templates) -> Result<Option<String>, ContextError> {
     // Destructured, so that a list which is enforced cannot be left unsaid.
     let ToolPolicy {
         allowed_categories,
@@ -82,7 +83,7 @@ fn tool_policy(policy: &ToolPolicy) -> Result<Option<String>, ContextError> {
         "deniedTools": said(denied_tools),
         "customRules": said(custom_rules),
     });
-    Template::ToolPolicy.render(values).map(Some)
+    templates.render(Template::ToolPolicy, values).map(Some)
 }
 
 /// The names in a list that says nothing when it is empty.
@@ -98,7 +99,7 @@ fn or_none(list: &Option<Vec<String>>) -> Vec<&str> {
     }
 }
 
-fn persona(agent: &AgentInfo) -> Result<Section, ContextError> {
+fn persona(agent: &AgentInfo, templates: &Templates) -> Result<Section, ContextError> {
     let AgentInfo {
         id: _,
         name,
@@ -114,17 +115,20 @@ fn persona(agent: &AgentInfo) -> Result<Section, ContextError> {
     {
         return Ok(Section::stable("persona", "agent.systemPrompt", whole));
     }
-    let text = Template::Persona.render(json!({
-        "name": name,
-        "role": role,
-        "identity": identity,
-        "communicationStyle": communication_style,
-        "principles": principles,
-    }))?;
+    let text = templates.render(
+        Template::Persona,
+        json!({
+            "name": name,
+            "role": role,
+            "identity": identity,
+            "communicationStyle": communication_style,
+            "principles": principles,
+        }),
+    )?;
     Ok(Section::stable("persona", "agent", text))
 }
 
-fn run_directive(run: &RunContext) -> Result<String, ContextError> {
+fn run_directive(run: &RunContext, templates: &Templates) -> Result<String, ContextError> {
     let edges: Vec<_> = run
         .graph
         .outgoing_edges
@@ -137,13 +141,16 @@ fn run_directive(run: &RunContext) -> Result<String, ContextError> {
             })
         })
         .collect();
-    Template::RunDirective.render(json!({
-        "packageName": run.package_name,
-        "workflowName": run.workflow_name,
-        "step": run.current_step,
-        "stepsCompleted": run.state.steps_completed,
-        "edges": edges,
-    }))
+    templates.render(
+        Template::RunDirective,
+        json!({
+            "packageName": run.package_name,
+            "workflowName": run.workflow_name,
+            "step": run.current_step,
+            "stepsCompleted": run.state.steps_completed,
+            "edges": edges,
+        }),
+    )
 }
 
 #[cfg(test)]

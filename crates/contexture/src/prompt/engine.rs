@@ -41,6 +41,12 @@ pub(super) fn render_source(
     render(name, compiled, values)
 }
 
+/// Refuses a source that cannot be compiled.
+pub(super) fn check_source(name: &str, source: &str) -> Result<(), ContextError> {
+    let compiled = environment()?.template_from_named_str(name, source);
+    compiled.map(drop).map_err(|error| explain(name, &error))
+}
+
 fn environment() -> Result<&'static Environment<'static>, ContextError> {
     static ENVIRONMENT: OnceLock<Result<Environment<'static>, ContextError>> = OnceLock::new();
     ENVIRONMENT

@@ -22,6 +22,7 @@ pub mod runtime;
 mod section;
 mod signature;
 mod template;
+mod templates;
 
 pub use compose::{SEPARATOR, sections, system_prompt};
 pub use options::{
@@ -33,3 +34,4 @@ pub use section::{Section, Stability};
 pub(crate) use signature::arguments;
 pub use signature::signature;
 pub use template::{Template, render_str};
+pub use templates::Templates;

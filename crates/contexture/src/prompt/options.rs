@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::Templates;
 use crate::Message;
 
 /// Everything `compose` needs.
@@ -27,6 +28,9 @@ pub struct ComposeOptions {
     pub run_context: Option<RunContext>,
     /// How to build.
     pub settings: Settings,
+    /// The templates that the prompt is made from.
+    #[serde(skip)]
+    pub templates: Templates,
 }
 
 /// What kind of session this is.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+use super::Templates;
 use super::fields::{Fields, boolean, count, list, mismatch, string};
 use super::options::{
     AgentInfo, ComposeOptions, Edge, Graph, RunContext, RunState, SessionMode, Settings, Step,
@@ -63,6 +64,7 @@ fn options(value: Value) -> Result<ComposeOptions, ContextError> {
         tool_policy: fields.take("toolPolicy", policy)?,
         run_context: fields.take("runContext", run_context)?,
         settings: fields.take("settings", settings)?.unwrap_or_default(),
+        templates: Templates::default(),
     })
 }
 

@@ -16,7 +16,8 @@ pub struct Section {
     /// Whether it may stand in the cached prefix.
     #[serde(default)]
     pub stability: Stability,
-    /// How dearly it is held when room is short: the higher, the longer it stays.
+    /// Its rank: stable sections of a higher priority stand before those of a lower one. Where an injector has too
+    /// little room for all texts, those of a lower priority are left out first.
     #[serde(default)]
     pub priority: i32,
     /// What the model reads.

@@ -186,7 +186,12 @@ fn a_policy_says_what_it_restricts_and_nothing_else() {
         ),
     ] {
         let policy = ToolPolicy::from_value(lists).unwrap();
-        assert_eq!(tool_policy(&policy).unwrap().as_deref(), text);
+        assert_eq!(
+            tool_policy(&policy, &Templates::default())
+                .unwrap()
+                .as_deref(),
+            text
+        );
     }
 }
 
