@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 use std::io;
 
+use contexture::import::is_helpers;
 use contexture::{Entry, Payload};
 use contexture_store::{Loaded, StreamInfo};
 
@@ -56,7 +57,17 @@ pub fn sessions(all: &[Listed], paint: Paint) -> String {
 pub fn entries(loaded: &Loaded, paint: Paint, out: &mut Out) -> io::Result<()> {
     let log = loaded.view.log();
     let own = loaded.owners.last().map_or(0, |(_, start)| *start);
-    for (position, entry) in log.iter().enumerate() {
+    let active = loaded.view.active();
+    // What helpers said beside the conversation, and what they were told, is one line each time.
+    let mut aside: Vec<bool> = Vec::with_capacity(log.len());
+    for (entry, active) in log.iter().zip(active) {
+        let theirs = is_helpers(entry)
+            || matches!(entry.payload, Payload::Request(_)) && aside.last() == Some(&true);
+        aside.push(theirs && !active);
+    }
+    let mut position = 0;
+    while position < log.len() {
+        let entry = &log[position];
         if let Some((owner, _)) = loaded.owners.iter().find(|(_, start)| *start == position)
             && loaded.owners.len() > 1
         {
@@ -64,7 +75,19 @@ pub fn entries(loaded: &Loaded, paint: Paint, out: &mut Out) -> io::Result<()> {
             let head = format!("── {what}: {}", safe(owner.as_str()));
             out.text(&format!(" {}\n", paint.dim(&head)))?;
         }
-        out.text(&format!("{}\n", line(entry, position, loaded, paint)))?;
+        let end = (position..log.len()).find(|&at| !aside[at]);
+        let end = end.unwrap_or(log.len());
+        if end - position < 2 {
+            out.text(&format!("{}\n", line(entry, position, loaded, paint)))?;
+            position += 1;
+            continue;
+        }
+        let folded = format!(
+            " {position:>5}  ▸ {} of sub-agents, as --json shows them",
+            plural(end - position, "entry")
+        );
+        out.text(&format!("{}\n", paint.dim(&folded)))?;
+        position = end;
     }
     Ok(())
 }
