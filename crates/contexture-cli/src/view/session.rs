@@ -5,7 +5,7 @@ use contexture::import::is_helpers;
 use contexture::{Entry, Payload};
 use contexture_store::{Loaded, StreamInfo};
 
-use super::{Paint, describe, plural, safe, thousands, width};
+use super::{Paint, clip, describe, plural, safe, thousands, width};
 use crate::output::Out;
 use contexture_agent::clock::ago;
 
@@ -50,6 +50,25 @@ pub fn sessions(all: &[Listed], paint: Paint) -> String {
         let _ = write!(sum, ", {foreign} not yours: `ctx trust` shows them");
     }
     let _ = writeln!(out, " {}", paint.dim(&sum));
+    out
+}
+
+/// Sessions to choose from by number.
+pub fn choices(all: &[Listed], more: usize, paint: Paint) -> String {
+    let mut out = String::new();
+    for (number, listed) in all.iter().enumerate() {
+        let name = safe(listed.info.stream.key.as_str());
+        let updated = listed.info.updated.map(ago).unwrap_or_default();
+        let number = paint.bold(&format!("{:>3}", number + 1));
+        let head = format!("{number}  {name}  {}", paint.dim(&updated));
+        let title = safe(listed.title.as_deref().unwrap_or_default());
+        let row = format!("{head}  {title}");
+        let _ = writeln!(out, "{}", clip(&row, paint.width.saturating_sub(1)));
+    }
+    if more > 0 {
+        let more = format!("     and {more} older, by name: `ctx sessions list`");
+        let _ = writeln!(out, "{}", paint.dim(&more));
+    }
     out
 }
 
