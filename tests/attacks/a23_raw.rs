@@ -57,7 +57,8 @@ fn inert(what: &str, out: &str) {
 /// How long the command of ours is that the text begins with.
 fn ours(text: &str) -> usize {
     let plain = [
-        "[0m", "[1m", "[2m", "[4m", "[22m", "[31m", "[32m", "[33m", "[36m", "[J", "[?25l", "[?25h",
+        "[0m", "[1m", "[2m", "[3m", "[4m", "[9m", "[22m", "[31m", "[32m", "[33m", "[36m", "[J",
+        "[?25l", "[?25h", "[?2004h", "[?2004l",
     ];
     let text = &text[1..];
     if let Some(known) = plain.iter().find(|known| text.starts_with(*known)) {
@@ -379,6 +380,13 @@ fn what_a_model_says_on_a_terminal() {
                 Piece::Text(HOSTILE),
                 Piece::Text("\u{fe0f}\u{1b}"),
                 Piece::Text("[2J\u{9b}"),
+                // What Markdown spells.
+                Piece::Text(
+                    "\n\n# &#27;[2J `&#x9b;` [a](javascript:x \"&#27;[8m\") <b\u{1b}[2J>\n\n",
+                ),
+                Piece::Text(
+                    "| &#27;]52;c;aGk=&#7; |\n|---|\n| &#x202e;&#8; |\n\n```&#27;[2J\n\u{1b}[2J\n",
+                ),
             ]),
             false => Answer::Says(vec![
                 Piece::Text(HOSTILE),

@@ -157,11 +157,12 @@ fn nothing_acts_before_it_was_allowed() {
     let made = |name: &str| terminal.project.path().join(name).exists();
     let screen = terminal.line("make the first", "Allow exec_shell?");
     assert!(screen.contains("command: echo made > first"), "{screen}");
+    terminal.sees_question();
     terminal.types("a").presses("Enter");
     terminal.sees("It is there.");
     assert!(made("first"));
     terminal.line("make the second", "echo made > second");
-    terminal.sees("Enter no ›");
+    terminal.sees_question();
     terminal.types("sure").presses("Enter");
     terminal.sees("As you wish.");
     assert!(!made("second"));

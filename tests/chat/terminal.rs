@@ -1,5 +1,6 @@
 //! A terminal with `ctx chat` in it.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -12,11 +13,25 @@ use crate::model_server::{Answer, ModelServer, Piece};
 /// How long anything may take before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A terminal.
+pub struct Pane {
+    /// The terminal's socket, and the user's home.
+    home: TempDir,
+}
+
+/// A terminal with a chat in it, and the model that answers.
 pub struct Terminal {
     pub project: Project,
     pub server: ModelServer,
-    /// The terminal's socket, and the user's home.
-    home: TempDir,
+    pane: Pane,
+}
+
+impl Deref for Terminal {
+    type Target = Pane;
+
+    fn deref(&self) -> &Pane {
+        &self.pane
+    }
 }
 
 /// Whether there is a tmux; says so where there is none.
@@ -47,27 +62,67 @@ impl Terminal {
         let terminal = Self {
             project,
             server: ModelServer::start(script),
-            home: tempfile::tempdir().unwrap(),
+            pane: Pane::new(),
         };
         terminal.open(args);
         terminal
     }
 
-    /// Opens the terminal, anew where there was one.
+    /// Opens the terminal with a chat in the session `talk`.
     pub fn open(&self, args: &[&str]) {
-        let mut words = vec!["chat", "--session", "talk", "--model", "openai:gpt-4o"];
+        let mut words = vec!["--session", "talk"];
+        words.extend(args);
+        self.opens(&words);
+    }
+
+    /// Opens the terminal, anew where there was one, with a chat of these words.
+    pub fn opens(&self, args: &[&str]) {
+        let mut words = vec!["chat", "--model", "openai:gpt-4o"];
         words.extend(["--base-url", &self.server.url]);
         words.extend(args);
-        let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        self.runs(self.project.path(), self.home(), &words);
+    }
+
+    /// Leaves with Ctrl-D; the log can be verified.
+    #[track_caller]
+    pub fn leaves(&self) {
+        self.sees_prompt();
+        self.presses("C-d");
+        self.sees("left with 0");
+        self.project.ctx(&["replay", "talk", "--verify"]).success();
+    }
+}
+
+impl Pane {
+    pub fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Opens the terminal, anew where there was one, with `ctx` in a folder.
+    pub fn runs(&self, dir: &Path, home: &Path, args: &[&str]) {
+        let _ = self.command(&["kill-server"]).output();
+        let start = Instant::now();
+        let still = || self.command(&["list-sessions"]).output();
+        while still().is_ok_and(|output| output.status.success()) {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "the terminal before does not close"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let words: Vec<String> = args.iter().map(|word| format!("'{word}'")).collect();
         let line = format!(
-            "trap : INT; '{}' {}; echo \"left with $?\"; exec cat",
+            "trap : INT; HOME='{}' '{}' {}; echo \"left with $?\"; exec cat",
+            home.display(),
             env!("CARGO_BIN_EXE_ctx"),
             words.join(" ")
         );
         let mut command = self.command(&["-f", "/dev/null", "new-session", "-d"]);
         command
             .args(["-x", "100", "-y", "50", "sh", "-c", &line])
-            .current_dir(self.project.path());
+            .current_dir(dir);
         done(command.output());
     }
 
@@ -89,6 +144,16 @@ impl Terminal {
         self.sees_prompt();
         self.types(text).presses("Enter");
         self.sees(then)
+    }
+
+    /// Gives the terminal another width.
+    pub fn resizes(&self, columns: usize) -> &Self {
+        let columns = columns.to_string();
+        done(
+            self.command(&["resize-window", "-x", &columns, "-y", "50"])
+                .output(),
+        );
+        self
     }
 
     /// Pastes, as a terminal does that marks what is pasted.
@@ -121,8 +186,9 @@ impl Terminal {
         })
     }
 
+    /// Waits until the screen is like that; gives all of it.
     #[track_caller]
-    fn until(&self, why: &str, enough: impl Fn(&str) -> bool) -> String {
+    pub fn until(&self, why: &str, enough: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let screen = self.screen();
@@ -138,15 +204,6 @@ impl Terminal {
     pub fn screen(&self) -> String {
         let output = self.command(&["capture-pane", "-p", "-S", "-"]).output();
         String::from_utf8(done(output).stdout).unwrap()
-    }
-
-    /// Leaves with Ctrl-D; the log can be verified.
-    #[track_caller]
-    pub fn leaves(&self) {
-        self.sees_prompt();
-        self.presses("C-d");
-        self.sees("left with 0");
-        self.project.ctx(&["replay", "talk", "--verify"]).success();
     }
 
     pub fn home(&self) -> &Path {
@@ -172,7 +229,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for Pane {
     fn drop(&mut self) {
         let _ = self.command(&["kill-server"]).output();
     }

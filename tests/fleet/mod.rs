@@ -7,6 +7,7 @@ mod daemon;
 mod life;
 mod migrate;
 mod prompts;
+mod questions;
 mod real;
 pub mod scene;
 mod secrets;

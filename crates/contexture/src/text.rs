@@ -1,6 +1,7 @@
 //! Small helps for texts, to people and to models.
 
 pub mod hidden;
+pub mod markdown;
 
 use std::borrow::Cow;
 

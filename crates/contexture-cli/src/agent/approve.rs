@@ -2,19 +2,15 @@
 
 use std::sync::Arc;
 
-use contexture_tools::approval::{Answer, Approver, Asking, Question};
+use contexture_tools::approval::{self, Answer, Approver};
 use serde_json::Value;
 
-use crate::view::{Asked, Paint, Screen, safe};
+use crate::view::{Asked, Choice, Question, Screen};
 
 /// The person at the terminal.
 pub struct Terminal {
     screen: Arc<Screen>,
 }
-
-/// The longest text of an argument that is shown; nobody should approve what they have not seen, so
-/// what is longer says so.
-const LONGEST: usize = 4_000;
 
 impl Terminal {
     /// Where there is somebody to ask and to hear from.
@@ -22,20 +18,42 @@ impl Terminal {
         let screen = Arc::clone(screen);
         screen.keys().is_some().then_some(Self { screen })
     }
+
+    /// Asks, and gives the number of the choice; none for a no.
+    pub async fn choose(&self, question: &Question<'_>) -> Option<usize> {
+        self.screen.pause(&question.text(self.screen.paint()));
+        let waiting = Waiting {
+            screen: Arc::clone(&self.screen),
+            asked: Arc::default(),
+        };
+        let (screen, asked) = (Arc::clone(&self.screen), Arc::clone(&waiting.asked));
+        let line = move || screen.keys().and_then(|keys| keys.line(&asked));
+        let line = tokio::task::spawn_blocking(line).await.ok().flatten()?;
+        question.chosen(&line)
+    }
 }
 
 impl Approver for Terminal {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> Asking<'a> {
+    fn ask<'a>(&'a self, asked: &'a approval::Question<'a>) -> approval::Asking<'a> {
         Box::pin(async move {
-            self.screen.pause(&text(question, self.screen.paint));
-            let waiting = Waiting {
-                screen: Arc::clone(&self.screen),
-                asked: Arc::default(),
+            let arguments = Value::Object(asked.arguments.clone());
+            let choices = [
+                Choice::new(&["y", "yes", "once"], "once"),
+                Choice::new(&["a", "always"], "always in this session, for exactly this"),
+                Choice::new(&["never"], ""),
+            ];
+            let question = Question {
+                who: None,
+                title: &asked.tool.name,
+                kind: None,
+                arguments: Some(&arguments),
+                changed: asked.changed.then_some(&*asked.tool.description),
+                choices: &choices,
             };
-            let (screen, asked) = (Arc::clone(&self.screen), Arc::clone(&waiting.asked));
-            let line = move || screen.keys().and_then(|keys| keys.line(&asked));
-            match tokio::task::spawn_blocking(line).await {
-                Ok(Some(line)) => answer(&line),
+            match self.choose(&question).await {
+                Some(0) => Answer::Once,
+                Some(1) => Answer::Always,
+                Some(2) => Answer::Never,
                 _ => Answer::No,
             }
         })
@@ -53,71 +71,5 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.asked.leave();
         self.screen.resume();
-    }
-}
-
-fn answer(line: &str) -> Answer {
-    match line.trim().to_lowercase().as_str() {
-        "y" | "yes" | "once" => Answer::Once,
-        "a" | "always" => Answer::Always,
-        "never" => Answer::Never,
-        // An answer that we do not know is a no.
-        _ => Answer::No,
-    }
-}
-
-/// The question, with every argument as it would be used.
-fn text(question: &Question<'_>, paint: Paint) -> String {
-    let mut text = String::new();
-    let name = safe(&question.tool.name);
-    if question.changed {
-        let now = safe(&question.tool.description);
-        let changed = format!("{name} has changed its description since you allowed it:");
-        text.push_str(&format!("  {}\n  {now}\n", paint.fg(167, &changed)));
-    }
-    let mark = paint.fg(179, "?");
-    text.push_str(&format!("  {mark} Allow {}?\n", paint.bold(&name)));
-    for (name, value) in question.arguments {
-        let value = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let name = paint.dim(&format!("{}:", safe(name)));
-        let shown: String = value.chars().take(LONGEST).collect();
-        let mut lines = shown.split('\n').map(safe);
-        let first = lines.next().unwrap_or_default();
-        text.push_str(&format!("    {name} {first}\n"));
-        for line in lines {
-            text.push_str(&format!("      {line}\n"));
-        }
-        let left = value.chars().count().saturating_sub(LONGEST);
-        if left > 0 {
-            text.push_str(&format!("      … and {left} characters more\n"));
-        }
-    }
-    let key = |key: &str| paint.bold(key);
-    text.push_str(&format!(
-        "    {} once · {} always, for exactly this · {} · {} no › ",
-        key("y"),
-        key("a"),
-        key("never"),
-        key("Enter")
-    ));
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_known_words_allow() {
-        assert_eq!(answer("y"), Answer::Once);
-        assert_eq!(answer(" YES "), Answer::Once);
-        assert_eq!(answer("always"), Answer::Always);
-        assert_eq!(answer("never"), Answer::Never);
-        for other in ["", "n", "no", "yy", "ye", "ok", "sure", "y n", "allow"] {
-            assert_eq!(answer(other), Answer::No, "{other:?}");
-        }
     }
 }

@@ -25,7 +25,7 @@ use contexture_tools::system::{self, Instructions, Project};
 use contexture_tools::{Secrets, Tool, Tools, Toolset, builtin};
 use serde_json::{Map, Value, json};
 
-use self::approve::Terminal;
+pub use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
 pub use self::model::{DEFAULT, LOCAL, chosen, compactor, model, of_spec, provider};
 use crate::args::{AgentOptions, CompactorName};
@@ -86,24 +86,21 @@ pub struct Begin {
 /// The name of the host's section.
 pub const HOST: &str = "host";
 
-/// Makes the agent of a person at the terminal, and opens its conversation. `kind` names a
-/// conversation that nobody named.
+/// Makes the agent of a person at the terminal, and opens the conversation that `pick` chooses.
 pub async fn ready(
     options: &AgentOptions,
-    kind: &str,
     dir: Option<&Path>,
     screen: &Arc<Screen>,
+    pick: impl FnOnce(&Sessions) -> Result<Key, CliError>,
 ) -> Result<Ready, CliError> {
     let mut config = config::load(dir)?;
     if command::asked_again(&config)? {
         config = config::load(dir)?;
     }
     let home = store::of(&config)?;
+    // Before a model is loaded for it.
+    let key = pick(&home.sessions)?;
     let model = model(options, &config).await?;
-    let key = match &options.session {
-        Some(name) => Key::new(name.as_str())?,
-        None => fresh(&home.sessions, kind)?,
-    };
     let terminal = Terminal::here(screen);
     let begin = Begin {
         workspace: config.root.clone(),
@@ -375,6 +372,14 @@ fn approvals(
     match asks {
         Some(approver) => approvals.asking(approver, PATIENCE),
         None => approvals,
+    }
+}
+
+/// The conversation that was named, or a new one of this kind.
+pub fn named(options: &AgentOptions, sessions: &Sessions, kind: &str) -> Result<Key, CliError> {
+    match &options.session {
+        Some(name) => Ok(Key::new(name.as_str())?),
+        None => fresh(sessions, kind),
     }
 }
 

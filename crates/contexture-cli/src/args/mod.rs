@@ -40,7 +40,7 @@ pub enum Command {
     /// Do one task with tools, and answer
     Run(Run),
     /// Talk with a model that has tools
-    Chat(AgentOptions),
+    Chat(Chat),
     /// Serve the agent to an editor or another host: the Agent Client Protocol on standard input and
     /// output
     Acp(AgentOptions),
@@ -149,6 +149,20 @@ pub enum Templates {
 pub struct Run {
     /// What to do; `-` is standard input
     pub task: String,
+    #[command(flatten)]
+    pub agent: AgentOptions,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Chat {
+    /// Say this first
+    pub prompt: Option<String>,
+    /// Continue the newest session of the project
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["resume", "session"])]
+    pub newest: bool,
+    /// Continue a session that exists; without a name, choose from a list
+    #[arg(long, short, value_name = "SESSION", num_args = 0..=1, conflicts_with = "session")]
+    pub resume: Option<Option<String>>,
     #[command(flatten)]
     pub agent: AgentOptions,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contexture::build::{Built, Session, Settings, Turn};
 use contexture::entry::RequestRecord;
-use contexture::{Entry, EntryId, Payload, View, replay};
+use contexture::{Entry, EntryId, Payload, View, import, replay};
 use contexture_store::{Key, resolve};
 
 use crate::args::Limits;
@@ -75,8 +75,13 @@ impl Point {
                 Payload::Request(record) => Some(record),
                 _ => None,
             });
-        let record = self.request.as_ref().or(last);
-        let mut settings = settings::of_session(limits, record, config)?;
+        // Nothing was sent: what else the log says of the model decides how it counts.
+        let unsent = RequestRecord {
+            model: import::model(self.entries.iter().map(AsRef::as_ref)).map(str::to_owned),
+            ..RequestRecord::default()
+        };
+        let record = self.request.as_ref().or(last).unwrap_or(&unsent);
+        let mut settings = settings::of_session(limits, Some(record), config)?;
         if let Some(sent) = &self.request {
             settings.wire = sent.wire.unwrap_or_default();
             let budget = limits.budget.or(sent.max_input_tokens);

@@ -22,7 +22,10 @@ pub fn run(options: &Run, json: bool, dir: Option<&Path>) -> Result<(), CliError
             mut chat,
             notices,
             ..
-        } = agent::ready(&options.agent, "run", dir, &screen).await?;
+        } = agent::ready(&options.agent, dir, &screen, |sessions| {
+            agent::named(&options.agent, sessions, "run")
+        })
+        .await?;
         for notice in notices {
             note!("ctx: {}", safe(&notice));
         }

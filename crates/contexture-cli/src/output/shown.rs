@@ -31,7 +31,11 @@ pub fn text(text: &str) -> Cow<'_, str> {
 
 /// How long the colour is that the text begins with; a command of any other kind has no length.
 fn colour(text: &str) -> usize {
-    for plain in ["\x1b[0m", "\x1b[1m", "\x1b[2m"] {
+    // Off, bold, dim, italic, underlined, struck.
+    const STYLES: [&str; 6] = [
+        "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[3m", "\x1b[4m", "\x1b[9m",
+    ];
+    for plain in STYLES {
         if text.starts_with(plain) {
             return plain.len();
         }
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn colours_of_ours_stay_and_nothing_else_that_commands() {
-        let ours = "\x1b[1mname\x1b[0m \x1b[38;5;167mno\x1b[0m\n\x1b[2mdim\x1b[0m";
+        let ours = "\x1b[1mname\x1b[0m \x1b[38;5;167mno\x1b[0m\n\x1b[2mdim\x1b[0m \x1b[3m\x1b[4m\x1b[9mx\x1b[0m";
         assert_eq!(text(ours), ours);
         for sly in [
             "\x1b[2J",

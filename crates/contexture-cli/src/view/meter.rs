@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use contexture_agent::Spent;
 
-use super::{Paint, thousands};
+use super::{Paint, clip, thousands, width};
 
 /// What a turn cost.
 #[derive(Debug, Default)]
@@ -54,7 +54,14 @@ pub fn line(cost: &Cost, budget: usize, paint: Paint) -> String {
         parts.push(format!("{} out", thousands(out)));
     }
     parts.push(seconds(cost.took));
-    format!("  {bar}{}", paint.dim(&parts.join(" · ")))
+    let text = paint.dim(&parts.join(" · "));
+    let room = paint.width.saturating_sub(1);
+    let whole = format!("  {bar}{text}");
+    if width(&whole) <= room {
+        whole
+    } else {
+        clip(&format!("  {text}"), room)
+    }
 }
 
 /// `40 ms`, `3.2 s`, `2 min 5 s`.
@@ -90,6 +97,18 @@ mod tests {
         assert_eq!(
             all,
             "  2,431 of 32,000 tokens · 64 % cached · 7 out · 3.2 s"
+        );
+        let narrow = line(
+            &cost,
+            32_000,
+            Paint {
+                colour: true,
+                width: 40,
+            },
+        );
+        assert!(
+            width(&narrow) < 40 && narrow.contains("2,431 of 32,000"),
+            "{narrow}"
         );
         let unknown = line(&Cost::default(), 0, PLAIN);
         assert_eq!(unknown, "  0 of 0 tokens · 0 ms");

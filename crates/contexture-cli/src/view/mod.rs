@@ -3,10 +3,12 @@
 mod bar;
 mod diff;
 mod keys;
+mod markdown;
 mod meter;
 mod paint;
 mod pieces;
 mod pool;
+mod question;
 mod replay;
 mod request;
 mod screen;
@@ -19,14 +21,16 @@ use contexture::text::hidden::legible;
 
 pub use bar::Bar;
 pub use diff::diff;
-pub use keys::Asked;
+pub use keys::{Asked, Keys};
+pub use markdown::rows as markdown;
 pub use paint::{Paint, clip, width};
 pub use pieces::Pieces;
 pub use pool::{catalog, resources};
+pub use question::{Choice, Question};
 pub use replay::Table;
 pub use request::{Shown, describe, request};
 pub use screen::Screen;
-pub use session::{Listed, entries, sessions};
+pub use session::{Listed, choices, entries, sessions};
 pub use steps::Steps;
 pub use task::{task, task_line, tasks};
 

@@ -21,15 +21,25 @@ impl Paint {
     fn on(terminal: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let (_, columns) = console::Term::stdout().size();
         Self {
             colour: terminal && !set("NO_COLOR") && !dumb,
-            width: if terminal {
-                usize::from(columns).clamp(40, 160)
-            } else {
-                100
-            },
+            width: if terminal { columns() } else { 100 },
         }
+    }
+
+    /// With the width as it is now: a terminal may have been resized.
+    pub fn now(self) -> Self {
+        let width = if output::is_terminal() {
+            columns()
+        } else {
+            self.width
+        };
+        Self { width, ..self }
+    }
+
+    /// The rows of the terminal.
+    pub fn height() -> usize {
+        usize::from(console::Term::stdout().size().0)
     }
 
     /// In one of the 256 colours.
@@ -56,6 +66,11 @@ impl Paint {
             text.to_owned()
         }
     }
+}
+
+/// The columns of the terminal, within what can be laid out.
+fn columns() -> usize {
+    usize::from(console::Term::stdout().size().1).clamp(20, 160)
 }
 
 /// The columns that a text takes; colours take none.

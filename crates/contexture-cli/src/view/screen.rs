@@ -5,8 +5,11 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use contexture::text::hidden::legible;
+
 use super::keys::Keys;
-use super::{Paint, Pieces, clip, safe_lines};
+use super::markdown::Reply;
+use super::{Paint, Pieces, clip, safe_lines, width};
 use crate::output::{self, Out, draw, tell};
 
 /// Standard output for what the model says, standard error for all else.
@@ -15,15 +18,20 @@ pub struct Screen {
     pub streams: bool,
     /// Whether there are lines that move.
     pub moves: bool,
-    pub paint: Paint,
+    paint: Paint,
     keys: Option<Keys>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Rows at the bottom that will be drawn anew.
-    drawn: usize,
+    /// Rows at the bottom that will be drawn anew, each by its width.
+    drawn: Vec<usize>,
+    /// What the model says, where it is rendered.
+    reply: Reply,
+    /// When the end of it was drawn last, and whether it has changed since.
+    reply_drawn: Option<Instant>,
+    reply_changed: bool,
     /// Whether the last line of text has no end yet.
     open: bool,
     /// The end of the last piece, which the next one may change.
@@ -45,8 +53,10 @@ enum Last {
     Note,
 }
 
-/// The most rows that move.
+/// The most rows of tools that move.
 const ROWS: usize = 10;
+/// How often the end of a reply is drawn at most.
+const REDRAW: Duration = Duration::from_millis(40);
 
 impl Screen {
     /// The terminal as it is.
@@ -65,6 +75,11 @@ impl Screen {
         }
     }
 
+    /// The colours, and the width as it is now.
+    pub fn paint(&self) -> Paint {
+        self.paint.now()
+    }
+
     /// A run begins: the keyboard is quiet until it ends.
     pub fn begin(&self) {
         self.state().last = Last::Nothing;
@@ -76,14 +91,15 @@ impl Screen {
             keys.hush();
         }
         if self.moves {
-            draw("\x1b[?25l", "");
+            // What is pasted meanwhile stays one piece.
+            draw("\x1b[?25l\x1b[?2004h", "");
         }
     }
 
     /// It is over: the terminal is as it was.
     pub fn end(&self) {
         let mut state = self.state();
-        erase(&mut state);
+        erase(&mut state, self.paint());
         let _ = self.end_line(&mut state);
         drop(state);
         self.restore();
@@ -92,18 +108,57 @@ impl Screen {
     /// The cursor and the keyboard as they were, from wherever.
     pub fn restore(&self) {
         if self.moves {
-            draw("\x1b[?25h", "");
+            draw("\x1b[?25h\x1b[?2004l", "");
         }
         if let Some(keys) = &self.keys {
             keys.restore();
         }
     }
 
-    /// What the model says, as it arrives. White space at its end waits for what follows.
+    /// What the model says, as it arrives: rendered where rows may move, as it was written elsewhere. There white space at
+    /// its end waits for what follows.
     pub fn say(&self, text: &str) -> std::io::Result<()> {
         let mut state = self.state();
         let text = state.pieces.add(text);
-        self.put(&mut state, &text)
+        if !self.moves {
+            return self.put(&mut state, &text);
+        }
+        let rows = state.reply.add(&legible(&text), self.paint());
+        state.reply_changed = true;
+        if !rows.is_empty() {
+            self.stay(&mut state, &rows)?;
+        } else if state.reply_drawn.is_some_and(|at| at.elapsed() < REDRAW) {
+            return Ok(());
+        }
+        self.draw_reply(&mut state);
+        Ok(())
+    }
+
+    /// Draws what has changed of a reply since it was drawn.
+    pub fn refresh(&self) {
+        let mut state = self.state();
+        if state.reply_changed && state.paused.is_none() {
+            self.draw_reply(&mut state);
+        }
+    }
+
+    /// Draws the end of a reply, as far as it has room and may still change.
+    fn draw_reply(&self, state: &mut State) {
+        let mut rows = state.reply.rows(self.paint());
+        if state.last == Last::Note && !rows.is_empty() {
+            rows.insert(0, String::new());
+        }
+        state.reply_drawn = Some(Instant::now());
+        state.reply_changed = false;
+        self.redraw(state, &rows, Paint::height().saturating_sub(2).max(3));
+    }
+
+    /// Shows rows of a reply that stay.
+    fn stay(&self, state: &mut State, rows: &[String]) -> std::io::Result<()> {
+        erase(state, self.paint());
+        let lead = if state.last == Last::Note { "\n" } else { "" };
+        state.last = Last::Text;
+        out(&format!("{lead}{}\n", rows.join("\n")))
     }
 
     /// Ends what was said.
@@ -114,7 +169,7 @@ impl Screen {
     /// Lines that stay, on standard error.
     pub fn note(&self, lines: &[String]) -> std::io::Result<()> {
         let mut state = self.state();
-        erase(&mut state);
+        erase(&mut state, self.paint());
         let ended = self.end_line(&mut state);
         state.last = Last::Note;
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -128,7 +183,7 @@ impl Screen {
         self.end_line(&mut state)?;
         if self.moves && state.last == Last::Text {
             state.last = Last::Note;
-            erase(&mut state);
+            erase(&mut state, self.paint());
             tell("\n");
         }
         Ok(())
@@ -142,22 +197,30 @@ impl Screen {
     /// Draws the rows that move in the place of those that were there.
     pub fn draw(&self, rows: &[String]) -> std::io::Result<()> {
         let mut state = self.state();
-        if !self.moves || state.paused.is_some() || (rows.is_empty() && state.drawn == 0) {
+        // No rows are no reason to end a reply that is under way.
+        if !self.moves || state.paused.is_some() || (rows.is_empty() && !state.reply.is_empty()) {
             return Ok(());
         }
         self.end_line(&mut state)?;
-        let shown = &rows[rows.len().saturating_sub(ROWS)..];
-        let room = self.paint.width.saturating_sub(1);
-        let text: String = shown.iter().map(|row| clip(row, room) + "\n").collect();
-        draw(&up(state.drawn), &text);
-        state.drawn = shown.len();
+        self.redraw(&mut state, rows, ROWS);
         Ok(())
+    }
+
+    /// Draws the last of these rows in the place of those that move.
+    fn redraw(&self, state: &mut State, rows: &[String], most: usize) {
+        let paint = self.paint();
+        let room = paint.width.saturating_sub(1);
+        let shown = &rows[rows.len().saturating_sub(most)..];
+        let shown: Vec<String> = shown.iter().map(|row| clip(row, room)).collect();
+        let text: String = shown.iter().map(|row| format!("{row}\n")).collect();
+        draw(&up(&state.drawn, paint), &text);
+        state.drawn = shown.iter().map(|row| width(row)).collect();
     }
 
     /// Makes way for a question: nothing moves until [`Screen::resume`].
     pub fn pause(&self, question: &str) {
         let mut state = self.state();
-        erase(&mut state);
+        erase(&mut state, self.paint());
         let _ = self.end_line(&mut state);
         state.paused = Some(Instant::now());
         state.last = Last::Note;
@@ -195,10 +258,6 @@ impl Screen {
         if shown.is_empty() {
             return Ok(());
         }
-        erase(state);
-        if !state.open && self.moves && state.last == Last::Note {
-            out("\n")?;
-        }
         state.open = true;
         state.last = Last::Text;
         out(shown)
@@ -206,6 +265,16 @@ impl Screen {
 
     fn end_line(&self, state: &mut State) -> std::io::Result<()> {
         let rest = state.pieces.end();
+        if self.moves {
+            let mut rows = state.reply.add(&legible(&rest), self.paint());
+            rows.extend(state.reply.end(self.paint()));
+            state.reply_changed = false;
+            return if rows.is_empty() {
+                Ok(())
+            } else {
+                self.stay(state, &rows)
+            };
+        }
         self.put(state, &rest)?;
         state.held.clear();
         match std::mem::take(&mut state.open) {
@@ -219,15 +288,20 @@ impl Screen {
     }
 }
 
-fn erase(state: &mut State) {
-    match std::mem::take(&mut state.drawn) {
-        0 => {}
-        rows => draw(&up(rows), ""),
+fn erase(state: &mut State, paint: Paint) {
+    let drawn = std::mem::take(&mut state.drawn);
+    if !drawn.is_empty() {
+        draw(&up(&drawn, paint), "");
     }
 }
 
-/// To the first of so many rows, and everything from there on gone.
-fn up(rows: usize) -> String {
+/// To the first of these rows, and everything from there on gone. A terminal that has become narrower shows a row as
+/// several.
+fn up(drawn: &[usize], paint: Paint) -> String {
+    let rows: usize = drawn
+        .iter()
+        .map(|width| width.div_ceil(paint.width).max(1))
+        .sum();
     match rows {
         0 => String::new(),
         rows => format!("\x1b[{rows}A\r\x1b[J"),

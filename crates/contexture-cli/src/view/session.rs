@@ -1,10 +1,11 @@
 use std::fmt::Write as _;
 use std::io;
 
+use contexture::import::is_helpers;
 use contexture::{Entry, Payload};
 use contexture_store::{Loaded, StreamInfo};
 
-use super::{Paint, describe, plural, safe, thousands, width};
+use super::{Paint, clip, describe, plural, safe, thousands, width};
 use crate::output::Out;
 use contexture_agent::clock::ago;
 
@@ -52,11 +53,40 @@ pub fn sessions(all: &[Listed], paint: Paint) -> String {
     out
 }
 
+/// Sessions to choose from by number.
+pub fn choices(all: &[Listed], more: usize, paint: Paint) -> String {
+    let mut out = String::new();
+    for (number, listed) in all.iter().enumerate() {
+        let name = safe(listed.info.stream.key.as_str());
+        let updated = listed.info.updated.map(ago).unwrap_or_default();
+        let number = paint.bold(&format!("{:>3}", number + 1));
+        let head = format!("{number}  {name}  {}", paint.dim(&updated));
+        let title = safe(listed.title.as_deref().unwrap_or_default());
+        let row = format!("{head}  {title}");
+        let _ = writeln!(out, "{}", clip(&row, paint.width.saturating_sub(1)));
+    }
+    if more > 0 {
+        let more = format!("     and {more} older, by name: `ctx sessions list`");
+        let _ = writeln!(out, "{}", paint.dim(&more));
+    }
+    out
+}
+
 /// The entries of a session, one a line, with those that it was forked from.
 pub fn entries(loaded: &Loaded, paint: Paint, out: &mut Out) -> io::Result<()> {
     let log = loaded.view.log();
     let own = loaded.owners.last().map_or(0, |(_, start)| *start);
-    for (position, entry) in log.iter().enumerate() {
+    let active = loaded.view.active();
+    // What helpers said beside the conversation, and what they were told, is one line each time.
+    let mut aside: Vec<bool> = Vec::with_capacity(log.len());
+    for (entry, active) in log.iter().zip(active) {
+        let theirs = is_helpers(entry)
+            || matches!(entry.payload, Payload::Request(_)) && aside.last() == Some(&true);
+        aside.push(theirs && !active);
+    }
+    let mut position = 0;
+    while position < log.len() {
+        let entry = &log[position];
         if let Some((owner, _)) = loaded.owners.iter().find(|(_, start)| *start == position)
             && loaded.owners.len() > 1
         {
@@ -64,7 +94,19 @@ pub fn entries(loaded: &Loaded, paint: Paint, out: &mut Out) -> io::Result<()> {
             let head = format!("── {what}: {}", safe(owner.as_str()));
             out.text(&format!(" {}\n", paint.dim(&head)))?;
         }
-        out.text(&format!("{}\n", line(entry, position, loaded, paint)))?;
+        let end = (position..log.len()).find(|&at| !aside[at]);
+        let end = end.unwrap_or(log.len());
+        if end - position < 2 {
+            out.text(&format!("{}\n", line(entry, position, loaded, paint)))?;
+            position += 1;
+            continue;
+        }
+        let folded = format!(
+            " {position:>5}  ▸ {} of sub-agents, as --json shows them",
+            plural(end - position, "entry")
+        );
+        out.text(&format!("{}\n", paint.dim(&folded)))?;
+        position = end;
     }
     Ok(())
 }

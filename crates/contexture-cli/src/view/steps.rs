@@ -182,7 +182,7 @@ impl Shared {
                 }
                 state.cost.spent = result.usage;
                 state.cost.took = state.began.elapsed();
-                let line = meter::line(&state.cost, self.budget, screen.paint);
+                let line = meter::line(&state.cost, self.budget, screen.paint());
                 screen.note(&[line])
             }
         }
@@ -193,7 +193,7 @@ impl Shared {
             return Ok(());
         };
         if !self.screen.moves {
-            return self.screen.note(&[line.started(self.screen.paint)]);
+            return self.screen.note(&[line.started(self.screen.paint())]);
         }
         if !matches!(state.moving, Moving::Tools(_)) {
             self.settle(state)?;
@@ -222,7 +222,7 @@ impl Shared {
                     return Ok(());
                 };
                 line.ends(event, waited);
-                return self.screen.note(&line.ended(self.screen.paint));
+                return self.screen.note(&line.ended(self.screen.paint()));
             }
         }
         match &state.moving {
@@ -237,7 +237,7 @@ impl Shared {
 
     /// Makes what moves stay, as far as it is worth it.
     fn settle(&self, state: &mut State) -> io::Result<()> {
-        let paint = self.screen.paint;
+        let paint = self.screen.paint();
         let lines = match std::mem::replace(&mut state.moving, Moving::Nothing) {
             Moving::Nothing | Moving::Waiting(_) => Vec::new(),
             Moving::Thinking(..) if !self.screen.moves => Vec::new(),
@@ -256,7 +256,7 @@ impl Shared {
     }
 
     fn note(&self, text: &str) -> io::Result<()> {
-        let paint = self.screen.paint;
+        let paint = self.screen.paint();
         let text = clip(&safe(text), paint.width.saturating_sub(3));
         self.screen.note(&[format!("  {}", paint.dim(&text))])
     }
@@ -268,10 +268,13 @@ impl Shared {
     }
 
     fn draw(&self, state: &State) -> io::Result<()> {
-        let paint = self.screen.paint;
+        let paint = self.screen.paint();
         let spinner = SPINNER[state.frame % SPINNER.len()];
         let rows = match &state.moving {
-            Moving::Nothing => return Ok(()),
+            Moving::Nothing => {
+                self.screen.refresh();
+                return Ok(());
+            }
             Moving::Waiting(since) => {
                 let took = meter::seconds(since.elapsed());
                 vec![format!("  {} {}", paint.fg(37, spinner), paint.dim(&took))]

@@ -6,10 +6,12 @@ use serde::Serialize;
 use super::Meta;
 use super::block::{Block, blocks};
 use super::conversation::{Kind, Said};
-use super::decided::{Decided, count};
+use super::decided::{Decided, count, digits};
 use super::outline::{Outline, Row, is_long, line, time};
+use super::rendered;
 use crate::entry::tool_name;
 use crate::text::hidden::legible;
+use crate::tokens::Tokenizer;
 use crate::{ContextError, EntryId, Role, View};
 
 /// The page; everything that is written into it is escaped by its name's end.
@@ -20,26 +22,42 @@ const STYLE: &str = include_str!("page.css");
 /// fetch, and a policy that forbids both.
 pub fn html(view: &View, meta: &Meta) -> Result<String, ContextError> {
     let outline = Outline::of(view)?;
+    let counter = meta.tokenizer.as_deref();
     let sections = outline.conversation.sections.iter().map(|section| Item {
         role: "system",
         who: format!("system · {}", line(&section.name)),
+        tokens: counter.map_or(0, |counter| counter.count(&section.text)),
         blocks: vec![Shown::text(&section.text, is_long(&section.text))],
         ..Item::default()
     });
     let rows = outline.rows();
     let said = rows.iter().map(|row| match row {
-        Row::Said(said) => Item::said(&outline, said),
+        Row::Said(said) => Item::said(&outline, said, counter),
         Row::Decided(decided) => Item::decided(decided),
     });
     let tools = outline.conversation.tools.iter();
+    let mut items: Vec<Item> = sections.chain(said).collect();
+    let mut facts = outline.facts();
+    if let Some(counter) = counter {
+        let all = items.iter().map(|item| item.tokens).sum();
+        facts.push(format!(
+            "{} ({})",
+            tokens(all, counter),
+            line(counter.name())
+        ));
+        for item in items.iter_mut().filter(|item| item.tokens > 0) {
+            item.cost = tokens(item.tokens, counter);
+        }
+    }
     let page = Page {
         title: line(&meta.title),
         style: STYLE,
-        facts: outline.facts(),
+        facts,
         tools: tools
             .filter_map(|spec| Some(line(tool_name(spec)?)))
             .collect(),
-        items: sections.chain(said).collect(),
+        turns: turns(&items, counter),
+        items,
     };
     render(&page).map_err(|error| {
         ContextError::invalid(
@@ -63,13 +81,51 @@ fn render(page: &Page) -> Result<String, Error> {
     env.get_template(PAGE.0)?.render(Serde(page))
 }
 
+/// A number of tokens: `1,200 tokens`, `≤ 1,200 tokens` where it is an upper bound.
+fn tokens(number: usize, counter: &dyn Tokenizer) -> String {
+    let bound = if counter.exact() { "" } else { "≤ " };
+    format!("{bound}{}", count(number, "token", "tokens"))
+}
+
+/// The table of contents: what the user said, each with what it led to.
+fn turns(items: &[Item], counter: Option<&dyn Tokenizer>) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut sum = 0;
+    for item in items {
+        if item.role == "user" {
+            sum = 0;
+            turns.push(Turn {
+                to: Link::to(&EntryId::from(item.id.as_str())),
+                begins: item.begins.clone(),
+                cost: String::new(),
+            });
+        }
+        sum += item.tokens;
+        if let (Some(turn), true) = (turns.last_mut(), counter.is_some()) {
+            turn.cost = digits(sum);
+        }
+    }
+    // One is no table.
+    if turns.len() < 2 { Vec::new() } else { turns }
+}
+
 #[derive(Serialize)]
 struct Page {
     title: String,
     style: &'static str,
     facts: Vec<String>,
     tools: Vec<String>,
+    turns: Vec<Turn>,
     items: Vec<Item>,
+}
+
+/// A line of the table of contents.
+#[derive(Serialize)]
+struct Turn {
+    to: Link,
+    begins: String,
+    /// The tokens up to the next one.
+    cost: String,
 }
 
 /// A message, or a line between messages.
@@ -81,6 +137,11 @@ struct Item {
     id: String,
     time: String,
     marks: Vec<&'static str>,
+    tokens: usize,
+    /// The tokens in words, where they are counted.
+    cost: String,
+    /// The beginning of it.
+    begins: String,
     /// The entries that a line is about.
     about: Vec<Link>,
     blocks: Vec<Shown>,
@@ -103,11 +164,15 @@ struct Shown {
 }
 
 impl Item {
-    fn said(outline: &Outline<'_>, said: &Said<'_>) -> Self {
+    fn said(outline: &Outline<'_>, said: &Said<'_>, counter: Option<&dyn Tokenizer>) -> Self {
         let message = &said.message;
         let is_result = message.role == Role::Tool;
         let blocks = blocks(message).into_iter().map(|block| match block {
             Block::Text(text) if is_result && !said.redacted => Shown::result(text),
+            // Lines of a key and a value, which Markdown would run together.
+            Block::Text(text) if matches!(said.kind, Kind::Facts | Kind::Hints) => {
+                Shown::new("text", "", text)
+            }
             Block::Text(text) => Shown::text(text, message.role.is_system() && is_long(text)),
             Block::Thinking(text) => Shown::folded("thinking", "thinking", text, true),
             Block::Picture(url) => Shown::new("picture", "", url),
@@ -131,6 +196,9 @@ impl Item {
             id: line(said.entry.id.as_str()),
             time: time(&said.entry.timestamp),
             marks: outline.marks(said),
+            tokens: counter.map_or(0, |counter| counter.message(message)),
+            begins: begins(&message.text()),
+            cost: String::new(),
             about: Vec::new(),
             blocks: blocks.collect(),
         }
@@ -170,10 +238,17 @@ impl Shown {
         }
     }
 
+    /// Markdown, rendered.
     fn text(text: &str, fold: bool) -> Self {
-        match fold {
-            true => Self::folded("fold", "", text, true),
-            false => Self::new("text", "", text),
+        let label = if fold {
+            fold_label("", text)
+        } else {
+            String::new()
+        };
+        Self {
+            folded: fold,
+            text: rendered::html(text),
+            ..Self::new("prose", &label, "")
         }
     }
 
@@ -181,19 +256,31 @@ impl Shown {
         Self::folded("result", "", text, is_long(text))
     }
 
-    /// With its first line on the fold, so that a reader need not open it to know what it is.
     fn folded(kind: &'static str, label: &str, text: &str, folded: bool) -> Self {
-        const LONGEST: usize = 80;
-        let lines = count(text.lines().count(), "line", "lines");
-        let first = text.lines().find(|line| !line.trim().is_empty());
-        let first: String = first.unwrap_or("").trim().chars().take(LONGEST).collect();
-        let label = match label {
-            "" => format!("{lines} · {first}"),
-            label => format!("{label} · {lines}"),
-        };
         Self {
             folded,
-            ..Self::new(kind, &label, text)
+            ..Self::new(kind, &fold_label(label, text), text)
         }
+    }
+}
+
+/// The label of a fold. One without a name has the text's first line, so that a reader need not open it to know what it
+/// is.
+fn fold_label(label: &str, text: &str) -> String {
+    let lines = count(text.lines().count(), "line", "lines");
+    match label {
+        "" => format!("{lines} · {}", begins(text)),
+        label => format!("{label} · {lines}"),
+    }
+}
+
+/// The first line of a text, or the beginning of it.
+fn begins(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let first = first.unwrap_or("").trim();
+    match first.char_indices().nth(LONGEST) {
+        Some((end, _)) => line(&first[..end]) + "…",
+        None => line(first),
     }
 }

@@ -11,8 +11,13 @@ mod html;
 mod markdown;
 mod outline;
 mod prose;
+mod rendered;
 mod target;
 mod wire;
+
+use std::sync::Arc;
+
+use crate::tokens::Tokenizer;
 
 pub use conversation::{Conversation, Kind, Said, conversation};
 pub use html::html;
@@ -20,8 +25,10 @@ pub use markdown::markdown;
 pub use wire::{anthropic, openai};
 
 /// What an export says of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Meta {
-    /// What stands at its head.
+    /// The title at its head.
     pub title: String,
+    /// The counter of the tokens that a page shows; without one it shows none.
+    pub tokenizer: Option<Arc<dyn Tokenizer>>,
 }

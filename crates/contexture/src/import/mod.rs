@@ -13,11 +13,12 @@ mod pi;
 mod transcript;
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use serde_json::{Map, Value};
 
 use crate::json::{self, MAX_HELD_BYTES};
-use crate::{ContextError, Entry};
+use crate::{ContextError, Entry, Payload, Role};
 
 /// A session file, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +77,41 @@ impl Imported {
             Source::Transcript => transcript::read(bytes),
         }
     }
+}
+
+/// The model of a session, as far as its log says: that of its last request, the last that was chosen, or that answered
+/// in the tool whose session it was.
+pub fn model<'a>(log: impl DoubleEndedIterator<Item = &'a Entry>) -> Option<&'a str> {
+    log.rev().find_map(|entry| match &entry.payload {
+        Payload::Request(record) => record.model.as_deref(),
+        Payload::ModelChange(data) => data.get("model")?.as_str(),
+        Payload::Message { message } if message.role == Role::Assistant => {
+            let named = source(entry).iter().find_map(named);
+            // What a tool said in a model's place is in angle brackets.
+            named.filter(|name| !name.starts_with('<'))
+        }
+        _ => None,
+    })
+}
+
+/// Whether the entry is what a helper of the conversation said, or was told, in the tool whose session it was.
+pub fn is_helpers(entry: &Entry) -> bool {
+    let aside = |line: &Value| line.get("isSidechain") == Some(&Value::Bool(true));
+    source(entry).iter().any(aside)
+}
+
+/// What is left of the lines that became an entry.
+fn source(entry: &Entry) -> &[Value] {
+    let source = entry.meta.as_ref().and_then(|meta| meta.get("source"));
+    match source {
+        Some(Value::Array(lines)) => lines,
+        Some(line) => slice::from_ref(line),
+        None => &[],
+    }
+}
+
+fn named(line: &Value) -> Option<&str> {
+    line.get("message")?.get("model")?.as_str()
 }
 
 type Object = Map<String, Value>;

@@ -266,7 +266,14 @@ fn a_title_and_names_are_text() {
         .json(json!({"role": "user", "name": "*x*\n# y <b>", "content": "hi"}))
         .build();
     let title = "<i>\n# *t* ![](http://e.example)".to_owned();
-    let out = export::markdown(s.view(), &Meta { title }).unwrap();
+    let out = export::markdown(
+        s.view(),
+        &Meta {
+            title,
+            ..Meta::default()
+        },
+    )
+    .unwrap();
     assert_snapshot!(out, @r"
     # &lt;i> \# \*t\* \!\[\](http://e.example)
 

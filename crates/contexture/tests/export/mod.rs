@@ -10,6 +10,7 @@ use contexture::export::{self, Meta};
 fn meta() -> Meta {
     Meta {
         title: "A session".to_owned(),
+        ..Meta::default()
     }
 }
 

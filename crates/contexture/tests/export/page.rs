@@ -42,12 +42,53 @@ pub fn tags(html: &str) -> Vec<(String, Vec<(String, String)>)> {
 /// Nothing but what the template has, and no address but the page's own.
 #[track_caller]
 pub fn check_inert(html: &str) {
-    const TAGS: [&str; 26] = [
-        "!doctype", "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "span",
-        "details", "summary", "code", "main", "aside", "a", "pre", "article", "h2", "b", "i",
-        "time", "div", "img", "br",
+    const TAGS: [&str; 44] = [
+        "!doctype",
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "header",
+        "h1",
+        "p",
+        "span",
+        "details",
+        "summary",
+        "code",
+        "main",
+        "aside",
+        "a",
+        "pre",
+        "article",
+        "h2",
+        "b",
+        "i",
+        "time",
+        "div",
+        "img",
+        "br",
+        "nav",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ol",
+        "ul",
+        "li",
+        "blockquote",
+        "hr",
+        "table",
+        "tr",
+        "th",
+        "td",
+        "strong",
+        "em",
+        "del",
+        "small",
     ];
-    const ATTRIBUTES: [&str; 11] = [
+    const ATTRIBUTES: [&str; 13] = [
         "html",
         "lang",
         "charset",
@@ -59,7 +100,10 @@ pub fn check_inert(html: &str) {
         "href",
         "src",
         "alt",
+        "rel",
+        "start",
     ];
+    const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
     for (name, attributes) in tags(html) {
         assert!(TAGS.contains(&name.trim_start_matches('/')), "{name}");
         for (key, value) in attributes {
@@ -68,7 +112,12 @@ pub fn check_inert(html: &str) {
                 "{name} {key}"
             );
             match key.as_str() {
-                "href" => assert!(value.starts_with("#entry-"), "{value}"),
+                // A link that a person may follow; nothing is fetched for it.
+                "href" => assert!(
+                    value.starts_with("#entry-")
+                        || SCHEMES.iter().any(|scheme| value.starts_with(scheme)),
+                    "{value}"
+                ),
                 "src" => assert!(value.starts_with("data:image&#x2f;"), "{value}"),
                 _ => {}
             }
@@ -79,7 +128,7 @@ pub fn check_inert(html: &str) {
     assert!(!style.contains("url(") && !style.contains("@import"));
 }
 
-const HOSTILE: [&str; 12] = [
+const HOSTILE: [&str; 16] = [
     "<script>alert(1)</script>",
     "</pre></article></main><script src=https://e.example/x.js></script>",
     "<svg onload=alert(1)><a xlink:href=\"javascript:alert(1)\">x</a></svg>",
@@ -90,6 +139,10 @@ const HOSTILE: [&str; 12] = [
     "[x](javascript:alert(1)) <a href=javascript:alert(1)>x</a>",
     "{{ title }} {% for x in items %} {{ style|safe }}",
     "&lt;script&gt; &amp;amp; &#60;b&#62;",
+    "[x](https://e.example/\"onclick=\"a) <https://e.example/'><b> ![i](https://e.example/i.png \"t\" onload=x)",
+    "```\" onclick=x <b>\n</pre></div><script>x</script>\n```\n\n| <b> |\n|---|\n| <img src=x> |\n",
+    "[a]: javascript:x \"t\"\n\n[a] [b](java&#115;cript:x) [c](data:text/html,x) [d](//e.example) [e](#entry-e0)",
+    "&#27;[2J &#x202e; &lt;script&gt; &#60;script&#62; <script\n>x</script\n>",
     "\u{202e}txt.exe\u{2066}\u{200b}\u{feff}\u{e0041}",
     "\u{0}\u{7}\u{1b}[31m\u{1b}]8;;https://e.example\u{7}link\u{1b}]8;;\u{7}\r\u{9b}",
 ];
@@ -170,7 +223,46 @@ fn a_page_says_where_something_was_hidden_from_the_model() {
 
 proptest! {
     #[test]
-    fn any_text_is_inert(text in "[<>&\"'`=/ a-z!{}%\\-\\n]{0,60}") {
+    fn any_text_is_inert(text in "[<>&\"'`=/ a-z!{}%\\-\\n\\[\\]()#|*_~:.1]{0,60}") {
         check_inert(&html(&hostile(&format!("x{text}"))));
     }
+}
+
+/// Markdown is rendered, code is set apart, and what costs how much is said.
+#[test]
+fn a_page_is_a_pleasure_to_read() {
+    let text = "# Plan\n\nRun `ls`, **then** see [docs](https://e.example/a).\n\n```sh\nls -l\n```\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n";
+    let s = Scenario::new(5_000)
+        .user("First <b>question</b>")
+        .assistant(text)
+        .user("Second question")
+        .assistant("Done.")
+        .build();
+    let page = html(&s);
+    for needle in [
+        "<h3>Plan</h3>",
+        "<p>Run <code>ls</code>, <strong>then</strong> see <a rel=\"noreferrer noopener\" href=\"https://e.example/a\">docs</a><small> (https://e.example/a)</small>.</p>",
+        "<div class=\"code\"><p>sh</p><pre>\nls -l\n</pre></div>",
+        "<td class=\"right\">2</td>",
+        "<li><a href=\"#entry-e0\">First &lt;b&gt;question&lt;&#x2f;b&gt;</a></li>",
+        "<li><a href=\"#entry-e2\">Second question</a></li>",
+    ] {
+        assert!(page.contains(needle), "no {needle} in {page}");
+    }
+    assert!(!page.contains("token"), "none was counted: {page}");
+    let counted = |tokenizer: std::sync::Arc<dyn contexture::tokens::Tokenizer>| {
+        let meta = contexture::export::Meta {
+            tokenizer: Some(tokenizer),
+            ..crate::export::meta()
+        };
+        contexture::export::html(s.view(), &meta).unwrap()
+    };
+    let page = counted(contexture::tokens::for_model(Some("gpt-4o")));
+    assert!(
+        page.contains("<span class=\"cost\">7 tokens</span>"),
+        "{page}"
+    );
+    assert!(page.contains("tokens (o200k_base)</span>"), "{page}");
+    let page = counted(contexture::tokens::for_model(Some("claude-opus-4-7")));
+    assert!(page.contains("<span class=\"cost\">≤ "), "{page}");
 }

@@ -79,13 +79,13 @@ impl Editor {
         }
     }
 
-    /// Lets a person edit a line.
-    pub fn read(&mut self) -> Result<Typed, CliError> {
+    /// Lets a person edit a line that begins with what they have typed already.
+    pub fn read(&mut self, typed: &str) -> Result<Typed, CliError> {
         if let Some(help) = self.line.helper() {
             help.empty.set(true);
             help.went_on.borrow_mut().clear();
         }
-        let line = match self.line.readline("› ") {
+        let line = match self.line.readline_with_initial("› ", (typed, "")) {
             Ok(line) => line,
             Err(ReadlineError::Eof) => return Ok(Typed::End),
             Err(ReadlineError::Interrupted) => {
@@ -102,11 +102,16 @@ impl Editor {
             Some(help) => joined(line, &help.went_on.borrow()),
             None => line,
         };
+        self.remembers(&line);
+        Ok(Typed::Line(line))
+    }
+
+    /// Remembers what was said.
+    pub fn remembers(&mut self, line: &str) {
         if line.len() <= LONGEST {
-            let _ = self.line.add_history_entry(line.as_str());
+            let _ = self.line.add_history_entry(line);
         }
         self.save();
-        Ok(Typed::Line(line))
     }
 
     /// Keeps what was said for later chats, for this user's eyes only.

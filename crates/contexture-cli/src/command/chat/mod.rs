@@ -4,6 +4,7 @@ mod change;
 mod editor;
 mod lines;
 mod look;
+mod pick;
 mod prompts;
 mod room;
 mod slash;
@@ -17,7 +18,7 @@ use contexture_agent::Ended;
 use self::editor::{Editor, Typed};
 use self::room::Room;
 use crate::agent;
-use crate::args::AgentOptions;
+use crate::args::Chat;
 use crate::command::run::runtime;
 use crate::error::{self, CliError};
 use crate::output::{self, note};
@@ -36,28 +37,43 @@ pub enum Flow {
 const LONGEST: u64 = 4 << 20;
 
 /// `ctx chat`.
-pub fn chat(options: &AgentOptions, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
+pub fn chat(options: &Chat, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let runtime = runtime()?;
     let screen = Arc::new(Screen::new());
+    let terminal = std::io::stdin().is_terminal() && output::is_terminal() && !json;
     let mut room = runtime.block_on(async {
-        let ready = agent::ready(options, "chat", dir, &screen).await?;
-        Ok::<_, CliError>(Room::new(ready, options, dir, &screen, json))
+        let pick = |sessions: &_| pick::pick(options, sessions, terminal);
+        let ready = agent::ready(&options.agent, dir, &screen, pick).await?;
+        Ok::<_, CliError>(Room::new(ready, &options.agent, dir, &screen, json))
     })?;
-    let terminal = std::io::stdin().is_terminal() && output::is_terminal();
-    match terminal && !json {
-        true => at_terminal(&mut room, &runtime),
-        false => from_lines(&mut room, &runtime),
+    let first = options.prompt.clone();
+    if terminal {
+        at_terminal(&mut room, &runtime, first)
+    } else {
+        from_lines(&mut room, &runtime, first)
     }
 }
 
 /// Lines as a person edits them. What goes wrong in a turn is said, and the conversation goes on.
-fn at_terminal(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(), CliError> {
+fn at_terminal(
+    room: &mut Room,
+    runtime: &tokio::runtime::Runtime,
+    mut first: Option<String>,
+) -> Result<(), CliError> {
     greet(room);
     let mut editor = Editor::new(room.paint())?;
     loop {
         note!();
         editor.knows(room.names());
-        let line = match editor.read()? {
+        let typed = match first.take() {
+            Some(line) => {
+                room.echo(&line);
+                editor.remembers(&line);
+                Typed::Line(line)
+            }
+            None => editor.read(&room.typed_ahead())?,
+        };
+        let line = match typed {
             Typed::Line(line) => line,
             Typed::Cleared => continue,
             Typed::Nothing => {
@@ -82,14 +98,18 @@ fn at_terminal(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(),
     editor.save();
     if let Some(key) = room.written() {
         let key = safe(key.as_str());
-        let bye = format!("`ctx chat --session {key}` goes on");
+        let bye = format!("`ctx chat --resume {key}` continues this session");
         note!("  {}", room.paint().dim(&bye));
     }
     Ok(())
 }
 
 /// A message a line. What goes wrong ends it: nobody is there to see it and go on.
-fn from_lines(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(), CliError> {
+fn from_lines(
+    room: &mut Room,
+    runtime: &tokio::runtime::Runtime,
+    first: Option<String>,
+) -> Result<(), CliError> {
     let mut input = std::io::stdin().lock();
     let read = |error| CliError::Io {
         place: "standard input".to_owned(),
@@ -97,6 +117,11 @@ fn from_lines(room: &mut Room, runtime: &tokio::runtime::Runtime) -> Result<(), 
     };
     for notice in &room.notices {
         note!("ctx: {}", safe(notice));
+    }
+    if let Some(line) = first
+        && runtime.block_on(heard(room, &line))? == Flow::Leave
+    {
+        return Ok(());
     }
     while let Some(line) = lines::line(&mut input, LONGEST).map_err(read)? {
         if runtime.block_on(heard(room, &line))? == Flow::Leave {
@@ -153,4 +178,5 @@ fn greet(room: &Room) {
         note!("  {}", paint.fg(179, &safe(notice)));
     }
     note!("  {}", paint.dim("/help says what else there is"));
+    room.recall();
 }

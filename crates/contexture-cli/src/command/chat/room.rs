@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contexture::Message;
+use contexture::{Message, Payload, Role};
 use contexture_agent::{Agent, AgentResult, Cancel, Chat, Event};
 use contexture_store::{Key, Sessions};
 use contexture_tools::mcp::Servers;
@@ -14,7 +14,7 @@ use crate::command::run;
 use crate::config::Config;
 use crate::error::CliError;
 use crate::output::{Out, note};
-use crate::view::{Paint, Screen, Steps, plural, safe, thousands};
+use crate::view::{Keys, Paint, Screen, Steps, plural, safe, safe_lines, thousands};
 
 /// Where the conversation takes place: who takes part, and all that a command may touch.
 pub struct Room {
@@ -92,7 +92,44 @@ impl Room {
     }
 
     pub fn paint(&self) -> Paint {
-        self.screen.paint
+        self.screen.paint()
+    }
+
+    /// What was typed while a question was about to be asked.
+    pub fn typed_ahead(&self) -> String {
+        self.screen.keys().map(Keys::ahead).unwrap_or_default()
+    }
+
+    /// Shows what was said without a prompt, as a prompt would.
+    pub fn echo(&self, line: &str) {
+        let paint = self.paint();
+        let mark = paint.bold(&paint.fg(71, "› "));
+        note!("{mark}{}", safe_lines(line).replace('\n', "\n  "));
+    }
+
+    /// Shows the last exchange of a session that goes on.
+    pub fn recall(&self) {
+        let said = |live: contexture::entry::Live<'_>| match &live.entry.payload {
+            Payload::Message { message } => Some((message.role, message.text().into_owned())),
+            _ => None,
+        };
+        let mut said = self.chat.view().live(0).rev().filter_map(said);
+        let Some((Role::Assistant, answer)) = said.next() else {
+            return;
+        };
+        if let Some((_, question)) = said.find(|(role, _)| *role == Role::User) {
+            note!();
+            self.echo(&question);
+        }
+        let paint = self.paint();
+        let shown = if paint.colour {
+            crate::view::markdown(&answer, paint).join("\n")
+        } else {
+            safe_lines(answer.trim())
+        };
+        if !shown.is_empty() {
+            note!("\n{shown}");
+        }
     }
 
     /// A line about the conversation, beside it.

@@ -148,7 +148,7 @@ impl Show {
     }
 
     fn paint(&self) -> Paint {
-        self.screen.paint
+        self.screen.paint()
     }
 
     fn print(&self, text: &str) -> Result<(), CliError> {

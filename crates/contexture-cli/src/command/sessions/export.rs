@@ -4,10 +4,11 @@ use std::path::Path;
 use contexture::export::{self, Meta};
 use contexture_store::Key;
 
-use crate::args::ExportFormat;
+use crate::args::{ExportFormat, Model};
 use crate::command::{print_content, print_data};
 use crate::error::CliError;
 use crate::output::note;
+use crate::settings;
 use crate::store::Home;
 use crate::view::safe;
 
@@ -51,8 +52,11 @@ fn written(home: &Home, key: &Key, format: ExportFormat) -> Result<Vec<u8>, CliE
         return Ok(bytes);
     }
     let view = home.load(key)?.view;
+    let model = contexture::import::model(view.log().iter().map(AsRef::as_ref));
     let meta = Meta {
         title: key.to_string(),
+        // A tokenizer that is not here costs the counts alone.
+        tokenizer: settings::tokenizer(&Model::default(), model).ok(),
     };
     let mut text = match format {
         ExportFormat::Html => export::html(&view, &meta)?,

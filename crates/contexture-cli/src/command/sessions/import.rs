@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use contexture::import::Imported;
+use contexture::entry::RequestRecord;
+use contexture::import::{self, Imported, is_helpers};
 use contexture::{Entry, Payload, replay};
 use contexture_store::{Key, StoreError, Stream};
 use serde_json::json;
@@ -31,7 +32,13 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
         true => imported.entries,
         false => {
             let config = config::load(dir)?;
-            let settings = settings::of_session(&options.limits, None, &config)?;
+            // Counted as the model would that was at work there, not as one that nobody named.
+            let model = import::model(imported.entries.iter());
+            let record = RequestRecord {
+                model: model.map(str::to_owned),
+                ..RequestRecord::default()
+            };
+            let settings = settings::of_session(&options.limits, Some(&record), &config)?;
             let view = replay::recorded(settings, imported.entries).map_err(at(&options.source))?;
             view.log()
                 .iter()
@@ -40,6 +47,15 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
         }
     };
     let count = entries.len();
+    let is_message = |entry: &&Entry| matches!(entry.payload, Payload::Message { .. });
+    let messages = || entries.iter().filter(is_message);
+    let helpers = messages().filter(|entry| is_helpers(entry)).count();
+    // A helper's own file is a conversation like any other.
+    let helpers = if helpers < messages().count() {
+        helpers
+    } else {
+        0
+    };
     let is_request = |entry: &&Entry| matches!(entry.payload, Payload::Request(_));
     let requests = entries.iter().filter(is_request).count();
     home.sessions.put(&key, header(), &now(), entries)?;
@@ -68,14 +84,15 @@ pub fn import(options: &Import, json: bool, dir: Option<&Path>) -> Result<(), Cl
             plural(requests, "request")
         ));
     }
+    if helpers > 0 {
+        text.push_str(&format!(", {} of sub-agents", plural(helpers, "message")));
+    }
     if kept > 0 {
         text.push_str(&format!(
-            "\n{} without a place here, kept in `meta`:\n",
-            plural(kept, "field")
+            "\n{} in {} without a place here, kept in `meta`; --json counts them\n",
+            plural(kept, "value"),
+            plural(imported.kept.len(), "field")
         ));
-        for (field, count) in &imported.kept {
-            text.push_str(&format!("  {count:>6}  {}\n", safe(field)));
-        }
     }
     print(format!("{}\n", text.trim_end()).as_bytes())
 }
