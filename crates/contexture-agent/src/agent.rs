@@ -81,16 +81,14 @@ impl Agent {
         if let Some(compactor) = &self.compactor {
             compactor.attach(cancel);
         }
-        let asked = user.text().into_owned();
         let ended = work.go(chat, user).await;
-        work.result.end(match &ended {
+        let (result, remembered) = work.end(match &ended {
             Ok(ended) => *ended,
             Err(_) => Ended::Failed,
         });
-        let remembered = work.remember(chat, &asked);
-        on(Event::Done(work.result.clone()));
+        on(Event::Done(result.clone()));
         ended?;
         remembered?;
-        Ok(work.result)
+        Ok(result)
     }
 }
