@@ -10,17 +10,17 @@ fn a_list_for_people() {
     let project = project();
     insta::assert_snapshot!(project.ctx(&["pool", "list"]).success(), @r"
      resource     type          status     can
+     research     executor      available  web_search:8 report_generation:7
      coder        executor      available  file_ops:5 shell_exec (no tools)
-     research     executor      available  report_generation:7 web_search:8
      scheduler-1  tool          available  schedule_task:8
      3 resources · 3 available
     ");
     insta::assert_snapshot!(project.ctx(&["pool", "catalog"]).success(), @r"
      capability         available    total  resources
-     file_ops                   1        1  coder
-     report_generation          1        1  research
-     schedule_task              1        1  scheduler-1
      web_search                 1        1  research
+     report_generation          1        1  research
+     file_ops                   1        1  coder
+     schedule_task              1        1  scheduler-1
      3 resources · 3 available
     ");
 }
@@ -41,7 +41,7 @@ fn the_same_as_data() {
     );
     let catalog = project.ctx(&["pool", "catalog", "--json"]).json();
     assert_eq!(catalog["totalResources"], 3);
-    assert_eq!(catalog["capabilityCatalog"][0]["capability"], "file_ops");
+    assert_eq!(catalog["capabilityCatalog"][0]["capability"], "web_search");
     // What is listed can be read again.
     let file = project.write("pool.json", list.to_string());
     let args = ["agent-context", "--pool", file.to_str().unwrap(), "--json"];

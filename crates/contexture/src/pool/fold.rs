@@ -59,9 +59,10 @@ impl Pool {
         self.resources.get(id)
     }
 
-    /// All resources, by id.
-    pub fn resources(&self) -> impl ExactSizeIterator<Item = &Resource> {
-        self.resources.values()
+    /// All resources, in the order in which they were registered.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        let ids = self.index.order.values();
+        ids.filter_map(|id| self.resources.get(id))
     }
 
     /// How many there are.
@@ -109,6 +110,7 @@ impl Pool {
 
     /// Puts a resource in as it is.
     pub(super) fn put(&mut self, resource: Resource) {
+        self.index.register(resource.id());
         self.index.learn(&resource);
         self.index.add(&resource);
         self.resources.insert(resource.id().clone(), resource);
@@ -136,6 +138,7 @@ impl Pool {
         if let Some(resource) = self.resources.remove(id) {
             self.index.remove(&resource);
             self.index.forget(&resource);
+            self.index.unregister(id);
         }
         Ok(())
     }
@@ -258,9 +261,9 @@ fn beginning(text: &str) -> String {
 }
 
 impl PartialEq for Pool {
-    /// The index follows from the rest.
+    /// The index follows from the rest, and the order of the resources.
     fn eq(&self, other: &Self) -> bool {
-        self.resources == other.resources
+        self.resources().eq(other.resources())
             && self.tools == other.tools
             && self.revoked_keys == other.revoked_keys
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::{
@@ -195,7 +196,7 @@ fn names(value: Value) -> Result<BTreeSet<Name>, ContextError> {
 }
 
 /// Each `{"type", "level"}`, or the type alone.
-fn capabilities(value: Value) -> Result<BTreeMap<Name, Level>, ContextError> {
+fn capabilities(value: Value) -> Result<IndexMap<Name, Level>, ContextError> {
     let one = |value| match value {
         Value::String(_) => Ok((Name::from_value(value)?, Level::MIDDLE)),
         value => {
@@ -204,7 +205,7 @@ fn capabilities(value: Value) -> Result<BTreeMap<Name, Level>, ContextError> {
             Ok((kind, fields.take("level", level)?.unwrap_or(Level::MIDDLE)))
         }
     };
-    let mut all = BTreeMap::new();
+    let mut all = IndexMap::new();
     for (i, (kind, level)) in list(one)(value)?.into_iter().enumerate() {
         if all.contains_key(&kind) {
             let what = format!("`{kind}` stands twice");
