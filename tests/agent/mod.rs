@@ -2,6 +2,7 @@
 
 mod config;
 mod crash;
+mod persona;
 mod real_model;
 mod redirects;
 mod run;

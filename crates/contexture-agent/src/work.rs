@@ -152,7 +152,7 @@ impl<'a> Work<'a> {
             self.note_model(chat)?;
             turn.sections = Some(options.sections.clone());
             turn.runtime_init = some(&options.runtime_init);
-            turn.hints = some(&options.hints);
+            turn.hints = options.hints_now();
             turn.keep_messages = options.history.and_then(|history| {
                 let of_history =
                     |live: &Live<'_>| matches!(live.entry.payload, Payload::Message { .. });

@@ -1,11 +1,12 @@
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use contexture::build::RuntimeHintProvider;
 use contexture::prompt::ToolPolicy;
 use contexture::{Message, Payload};
 use contexture_agent::{Ended, Event, History, ToolStatus};
 use contexture_tools::approval::Standing;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::model_server::{Answer, Piece};
 use crate::run::harness::{MODELS, Setup};
@@ -290,6 +291,33 @@ fn a_run_is_remembered_while_its_tools_run() {
         .lines;
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].output_preview, "Done.");
+}
+
+/// Says how often it was asked.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl RuntimeHintProvider for Count {
+    fn hints(&self) -> Map<String, Value> {
+        let n = self.0.fetch_add(1, Ordering::SeqCst);
+        Map::from_iter([("run".to_owned(), json!(n))])
+    }
+}
+
+#[test]
+fn hints_are_asked_for_before_each_run() {
+    let mut bench =
+        Setup::new(MODELS[0], [calls(&[("a", "look")]), says("ok"), says("ok")]).start();
+    bench.agent.options.hints = Some(Arc::new(Count::default()));
+    bench.run("one").unwrap();
+    bench.run("two").unwrap();
+    let entries = bench.entries();
+    let hints = entries.iter().filter_map(|entry| match &entry.payload {
+        Payload::Hints { data } => Some(data["run"].clone()),
+        _ => None,
+    });
+    assert_eq!(hints.collect::<Vec<_>>(), [0, 1]);
+    bench.verify();
 }
 
 #[test]

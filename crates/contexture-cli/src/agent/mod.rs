@@ -5,32 +5,37 @@ mod interrupt;
 #[cfg_attr(not(feature = "local"), path = "no_local.rs")]
 pub mod local;
 mod model;
+mod persona;
+mod tools;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use contexture::build::RuntimeHintProvider;
 use contexture::entry::SessionHeader;
-use contexture::prompt::{Section, ToolPolicy};
+use contexture::prompt::Section;
 use contexture::{Settings, Wire};
 use contexture_agent::{Agent, Chat, History, Limits, ModelCompactor, Options, Stores, clock};
 use contexture_model::Model;
 use contexture_store::{Key, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Approver, Standing};
 use contexture_tools::mcp::{self, ServerConfig, Servers};
-use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
+use contexture_tools::shell::allowed_by_prefix;
 use contexture_tools::skills::Skills;
 use contexture_tools::system::{self, Instructions, Project};
-use contexture_tools::{Secrets, Tool, Tools, Toolset, builtin};
+use contexture_tools::{Tool, builtin};
 use serde_json::{Map, Value, json};
 
 use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
 pub use self::model::{DEFAULT, LOCAL, chosen, compactor, model, of_spec, provider};
+pub use self::tools::names_here;
+use self::tools::{Kit, policies};
 use crate::args::{AgentOptions, CompactorName};
-use crate::command::{self, mcp_options};
-use crate::config::{self, Config, Sandbox};
+use crate::command;
+use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::store::Home;
 use crate::trust::{Folder, State};
@@ -51,9 +56,6 @@ pub struct Ready {
 
 /// How long a person has to answer whether a tool may act.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// How long the first turn waits for MCP servers that are starting.
-const SETTLING: Duration = Duration::from_secs(3);
 
 /// What an agent is made from, beside its options.
 pub struct Begin {
@@ -174,42 +176,31 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         said.into_iter()
             .map(|notice| format!("{}: {}", notice.place, notice.what)),
     );
+    sections.extend(persona::sections(options, &config)?);
     let chat = Chat::open(&home.sessions, &key, header, settings)?;
     let before = || {
         let mut known = chat.view().sections().iter();
         known.find(|section| section.name == HOST).cloned()
     };
     sections.extend(host.or_else(before));
-    let mut tools = builtin::tools(builtin::Stores {
-        transcripts: stores.transcripts.clone(),
-        memories: stores.memories.clone(),
-        skills: Arc::clone(&skills),
-    });
-    tools.extend(more);
-    match shell(&config, &workspace) {
-        Ok(shell) => tools.push(Arc::new(shell)),
-        Err(error) => notices.push(format!("no shell: {error}")),
-    }
-    let mut server_options = mcp_options(&std::path::absolute(&workspace)?)?;
-    server_options.reserved = tools.iter().map(|tool| tool.spec().name.clone()).collect();
-    let mut all = config.agent.mcp_servers.clone();
-    all.retain(|known| servers.iter().all(|own| own.name != known.name));
-    all.extend(servers);
-    let given = all.iter().flat_map(|server| server.secrets());
-    let secrets = Secrets::from_env().and(given.chain(crate::fleet::owner_secret(&config)));
-    let servers = Arc::new(Servers::start(all, server_options));
-    servers.settled(SETTLING).await;
-    notices.extend(failing(&servers));
-    let toolset = Toolset::new(
-        ToolPolicy::default(),
-        approvals(options, &config, asks),
-        secrets,
-    );
-    let policies = policies(options, &config, model.as_ref());
-    let toolset = policies.into_iter().fold(toolset, Toolset::within);
-    let toolset = toolset
-        .with(Arc::new(tools))
-        .with(Arc::clone(&servers) as Arc<dyn Tools>)
+    let (kit, said) = Kit::new(
+        &config,
+        &workspace,
+        builtin::Stores {
+            transcripts: stores.transcripts.clone(),
+            memories: stores.memories.clone(),
+            skills: Arc::clone(&skills),
+        },
+        servers,
+        more,
+    )
+    .await?;
+    notices.extend(said);
+    notices.extend(failing(&kit.servers));
+    let servers = Arc::clone(&kit.servers);
+    let policies = policies(options, &config, model.is_small());
+    let toolset = kit
+        .toolset(policies, approvals(options, &config, asks))
         .holding(holds);
     let agent = Agent {
         model,
@@ -229,7 +220,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
             sections,
             refresh: None,
             runtime_init: runtime_init(&cwd),
-            hints: hints(),
+            hints: Some(Arc::new(Today)),
         },
     };
     Ok(Ready {
@@ -279,23 +270,6 @@ fn withheld(config: &Config, folder: &Folder, skills: usize) -> Result<Option<St
     }))
 }
 
-/// The shell, as the configuration bounds it.
-fn shell(config: &Config, workspace: &Path) -> Result<Shell, ShellError> {
-    let of = &config.agent.shell;
-    Shell::new(ShellOptions {
-        root: workspace.to_owned(),
-        network: of.network,
-        writable: of.writable.clone(),
-        deny_read: of.deny_read.clone(),
-        unsandboxed: match of.sandbox {
-            Sandbox::Require => Unsandboxed::Refuse,
-            Sandbox::Prefer => Unsandboxed::Run,
-        },
-        // Outputs stay with the project: a workspace inside it must not look like one of its own.
-        ..ShellOptions::new(&config.root)
-    })
-}
-
 /// How requests are built for this model, and what writes their summaries.
 pub fn settings_for(
     options: &AgentOptions,
@@ -323,20 +297,6 @@ pub fn settings_for(
         }
     };
     Ok((settings, compactor))
-}
-
-/// The policies that must allow a tool. A small model is confused by tools, and slow to read of them, so it has those
-/// that somebody named.
-fn policies(options: &AgentOptions, config: &Config, model: &dyn Model) -> Vec<ToolPolicy> {
-    let mut policies = config.agent.tool_policies.clone();
-    let named = policies.iter().any(|policy| policy.allowed_tools.is_some());
-    if model.is_small() && !named && !options.allow_all {
-        policies.push(ToolPolicy {
-            allowed_tools: Some(options.allow.clone()),
-            ..ToolPolicy::default()
-        });
-    }
-    policies
 }
 
 /// What is allowed from the start, and whom to ask for the rest.
@@ -388,7 +348,11 @@ fn runtime_init(cwd: &Path) -> Map<String, Value> {
 }
 
 /// The day, not the time: it is new once a day, and the request's beginning stays the same.
-fn hints() -> Map<String, Value> {
-    let day: String = clock::now().chars().take(10).collect();
-    Map::from_iter([("date".to_owned(), json!(day))])
+struct Today;
+
+impl RuntimeHintProvider for Today {
+    fn hints(&self) -> Map<String, Value> {
+        let day: String = clock::now().chars().take(10).collect();
+        Map::from_iter([("date".to_owned(), json!(day))])
+    }
 }
