@@ -103,7 +103,7 @@ impl Scene {
 /// Every command, with words that make it say something. Those of `ctx` that are missing here fail a test below.
 fn commands() -> Vec<Vec<&'static str>> {
     let file = SESSION;
-    let all: [&[&str]; 80] = [
+    let all: &[&[&str]] = &[
         &["build", file],
         &["build", file, "--json"],
         &["build", file, "--format", "openai"],
@@ -167,6 +167,10 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["pool", "list"],
         &["pool", "add", "two", "--capability", "c"],
         &["pool", "remove", "two"],
+        &["pool", "retire", "one"],
+        &["pool", "repair", "one"],
+        &["pool", "map"],
+        &["pool", "map", "c", "t"],
         &["pool", "catalog"],
         &["pool", "match", "c"],
         &["pool", "key", "one"],
@@ -195,7 +199,8 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["build", "--no-such-option", "--json"],
         &["build", "no-such-file", "--json"],
     ];
-    all.into_iter().chain(more).map(<[&str]>::to_vec).collect()
+    let all = all.iter().copied().chain(more);
+    all.map(<[&str]>::to_vec).collect()
 }
 
 /// The names of all commands, as the help has them.

@@ -110,6 +110,57 @@ fn tools_come_and_go_and_the_catalog_with_them() {
 }
 
 #[test]
+fn the_project_says_which_tools_a_capability_takes() {
+    let project = project();
+    insta::assert_snapshot!(project.ctx(&["pool", "map"]).success(), @r"
+    code_generation: code_generation_tool
+    file_ops: read_file, write_file
+    report_generation: report_generator
+    shell_exec: shell_exec
+    web_search: web_search
+    ");
+    let map = ["pool", "map", "web_search", "fetch", "browse"];
+    assert_eq!(
+        project.ctx(&map).success(),
+        "mapped: web_search takes browse, fetch\n"
+    );
+    // Who has them not can do it no more.
+    let catalog = project.ctx(&["pool", "catalog"]).success();
+    assert!(!catalog.contains("web_search"), "{catalog}");
+    for tool in ["fetch", "browse"] {
+        project.ctx(&["pool", "grant", "research", tool]).success();
+    }
+    let catalog = project.ctx(&["pool", "catalog"]).success();
+    assert!(catalog.contains("web_search"), "{catalog}");
+    let rows = project.ctx(&["pool", "map", "--json"]).json();
+    assert_eq!(rows["web_search"], json!(["browse", "fetch"]));
+    project
+        .ctx(&["pool", "map", "web_search", "a,b"])
+        .failure(3, "TOOL");
+}
+
+#[test]
+fn a_resource_goes_out_of_service_and_comes_back() {
+    let project = project();
+    let does = |what: &str, ids: &[&str]| project.ctx(&[&["pool", what][..], ids].concat());
+    assert_eq!(
+        does("retire", &["research", "coder"]).success(),
+        "retired: research\nretired: coder\n"
+    );
+    let list = project.ctx(&["pool", "list"]).success();
+    assert!(list.contains("2 out of service"), "{list}");
+    does("repair", &["research", "scheduler-1"]).failure(3, "`scheduler-1`");
+    assert_eq!(
+        project.ctx(&["pool", "list"]).success(),
+        list,
+        "all or none"
+    );
+    let repaired = does("repair", &["research", "coder", "--json"]).json();
+    assert_eq!(repaired, json!({"repaired": ["research", "coder"]}));
+    does("repair", &["nobody"]).failure(3, "there is no resource `nobody`");
+}
+
+#[test]
 fn a_match_says_who_or_what_is_missing() {
     let project = project();
     let ask = |needs: &[&str]| project.ctx(&[&["pool", "match"][..], needs].concat());

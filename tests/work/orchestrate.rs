@@ -14,6 +14,7 @@ const GOAL: &str = "research DeepSeek";
 /// The two executors of the spec's scenes.
 fn project(model: &ModelServer) -> Project {
     let project = asks(Project::new(), model);
+    can_do(&project);
     project
         .ctx(&["pool", "add", "research", "--capability", "web_search:8"])
         .success();
@@ -21,6 +22,14 @@ fn project(model: &ModelServer) -> Project {
         .ctx(&["pool", "add", "writer", "--capability", "file_ops:5"])
         .success();
     project
+}
+
+/// Both of their capabilities take a tool that our own loop has.
+fn can_do(project: &Project) {
+    for capability in ["web_search", "file_ops"] {
+        let map = ["pool", "map", capability, "skills_list"];
+        project.ctx(&map).success();
+    }
 }
 
 fn ends(lines: &[Value], id: &str) -> Value {
@@ -118,6 +127,7 @@ fn workers_over_nats_one_killed_on_the_way() {
     let env = [&ENV[..], &[("CONTEXTURE_HUB_URL", url.as_str())]].concat();
     let daemon = Daemon::with(asks(Project::new(), &model), &env);
     let project = &daemon.project;
+    can_do(project);
     let worker = |args: &[&str]| {
         let all = [&["worker", "--json"][..], args].concat();
         Worker::start(&with(project.ctx(&all)).env("CONTEXTURE_HUB_URL", &url))

@@ -90,6 +90,15 @@ impl Pool {
         &self.revoked_keys
     }
 
+    /// What has a resource work again that failed, or that was taken out of service.
+    pub fn repair(&self, id: &Name) -> Change {
+        let id = id.clone();
+        match self.get(id.as_str()).map(Resource::status) {
+            Some(Status::Released) => Change::Restored { id },
+            _ => Change::Recovered { id },
+        }
+    }
+
     /// The resources that a task has, by id.
     pub fn held_by(&self, task: &str) -> impl Iterator<Item = &Resource> {
         let ids = self.index.tasks.get(task).into_iter().flatten();

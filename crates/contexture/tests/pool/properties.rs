@@ -10,7 +10,7 @@ use contexture::pool::{
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::select;
 
 use crate::pool::{AT, level, name};
 
