@@ -7,4 +7,5 @@ mod real_model;
 mod redirects;
 mod run;
 pub mod scene;
+mod spec_001;
 mod usage;

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::common::Project;
-use crate::model_server::ModelServer;
+use crate::model_server::{Answer, ModelServer, Piece};
 use crate::nats_server::NatsServer;
 use crate::work::scene::Daemon;
 use crate::work::{ENV, Worker, asks, model, model_with_busy_executors, until, with};
@@ -24,10 +24,13 @@ fn project(model: &ModelServer) -> Project {
     project
 }
 
-/// Both of their capabilities take a tool that our own loop has.
+/// Each of their capabilities takes a tool that our own loop has.
 fn can_do(project: &Project) {
-    for capability in ["web_search", "file_ops"] {
-        let map = ["pool", "map", capability, "skills_list"];
+    for [capability, tool] in [
+        ["web_search", "skills_list"],
+        ["file_ops", "context_recall"],
+    ] {
+        let map = ["pool", "map", capability, tool];
         project.ctx(&map).success();
     }
 }
@@ -103,6 +106,30 @@ fn as_a_person_sees_it() {
     ] {
         assert!(said.contains(needle), "{needle}: {said}");
     }
+}
+
+/// The spec's third scene: nobody can, so the orchestrator stops and says what is missing.
+#[test]
+fn a_shortage_is_reported_with_a_stop() {
+    let server = ModelServer::answering(|seen| {
+        let told = String::from_utf8_lossy(&seen.body).into_owned();
+        if told.contains("## Capabilities") && !told.contains("| web_search |") {
+            let why = json!({"reason": "nobody can search", "missing": ["web_search"]});
+            Answer::Says(vec![Piece::Call("c1", "stop", why)])
+        } else {
+            Answer::Says(vec![Piece::Text("It was not told so.")])
+        }
+    });
+    let project = project(&server);
+    project.ctx(&["pool", "retire", "research"]).success();
+    let (_, said) = with(project.ctx(&["orchestrate", GOAL])).ends(1);
+    assert!(
+        said.contains("nobody can search (missing: web_search)"),
+        "{said}"
+    );
+    let goal = project.ctx(&["task", "show", "task-1", "--json"]).run();
+    let goal: Value = serde_json::from_slice(&goal.stdout).unwrap();
+    assert_eq!(goal["state"], "failed");
 }
 
 #[test]

@@ -115,7 +115,7 @@ pub(super) fn table() -> Vec<Entry> {
             Who::Owner,
             object(&[("ids", list(&id()))]),
             changed(),
-            |fleet, call| each_of(fleet, call, |id| Change::Retired { id }),
+            |fleet, call| each_of(fleet, call, retired),
         ),
         method(
             "pool.key",
@@ -215,6 +215,10 @@ fn add(fleet: Arc<Fleet>, mut call: Call) -> Answering {
 #[serde(deny_unknown_fields)]
 struct Ids {
     ids: Vec<String>,
+}
+
+fn retired(id: Name) -> Change {
+    Change::Retired { id, by_owner: true }
 }
 
 fn each_of(fleet: Arc<Fleet>, mut call: Call, change: fn(Name) -> Change) -> Answering {

@@ -178,6 +178,7 @@ impl Pool {
         }
         self.change(id, |resource| {
             resource.status = to;
+            resource.retired = matches!(change, Change::Retired { by_owner: true, .. });
             resource.updated_at = Some(at.to_owned());
             resource.blocked_by = None;
             if !to.is_held() {

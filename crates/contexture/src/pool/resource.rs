@@ -171,6 +171,8 @@ pub struct Resource {
     #[serde(flatten)]
     pub(super) is: NewResource,
     pub(super) status: Status,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) retired: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) current_session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,6 +206,7 @@ impl Resource {
         let mut resource = Self {
             is,
             status: Status::Available,
+            retired: false,
             current_session_id: None,
             current_workflow_id: None,
             current_task_id: None,
@@ -258,6 +261,11 @@ impl Resource {
     /// What it is doing.
     pub fn status(&self) -> Status {
         self.status
+    }
+
+    /// Whether its owner took it out of service: it does not come back by itself.
+    pub fn is_retired(&self) -> bool {
+        self.retired
     }
 
     /// What it declares, in its own order.

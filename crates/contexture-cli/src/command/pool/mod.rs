@@ -35,7 +35,7 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
         Command::Map { capability, tools } => map::change(capability.as_deref(), tools)?,
         // What they need to be repaired from is known with the pool.
         Command::Repair { ids } => each(ids, |id| Change::Recovered { id })?,
-        Command::Retire { ids } => each(ids, |id| Change::Retired { id })?,
+        Command::Retire { ids } => each(ids, |id| Change::Retired { id, by_owner: true })?,
         Command::Add(options) => added(options)?,
         Command::Remove { ids } => each(ids, |id| Change::Removed { id })?,
         Command::Grant { id, tool } => {
