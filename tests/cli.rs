@@ -319,7 +319,8 @@ fn compose_follows_spec_004() {
     let prompt = composed["messages"][0]["content"].as_str().unwrap();
     assert_eq!(
         composed["metadata"],
-        json!({ "inputCount": 5, "outputCount": 4, "filteredCount": 1, "systemPromptIncluded": true,
+        json!({ "inputCount": 5, "outputCount": 4, "filteredCount": 1, "emptyCount": 0, "droppedCount": 0,
+                "systemPromptIncluded": true,
                 "systemPromptLength": prompt.encode_utf16().count() })
     );
     assert_eq!(
@@ -353,6 +354,25 @@ fn compose_follows_spec_004() {
     ctx(&["compose"])
         .input("{\"mode\":\"dream\",\"messages\":[]}")
         .failure(3, "mode");
+    // Every message that went in and did not come out is counted.
+    let sparse = json!({
+        "mode": "chat", "settings": { "includeSystemPrompt": false, "maxMessages": 2 },
+        "messages": [
+            { "role": "user", "content": "one" },
+            { "role": "user", "content": "" },
+            { "role": "assistant", "content": "   " },
+            { "role": "tool", "tool_call_id": "nobody", "content": "x" },
+            { "role": "assistant", "content": "hidden", "includeInContext": false },
+            { "role": "assistant", "content": "two" },
+            { "role": "user", "content": "three" },
+        ],
+    });
+    let metadata = ctx(&["compose", "--json"]).input(sparse.to_string()).json()["metadata"].clone();
+    assert_eq!(
+        metadata,
+        json!({ "inputCount": 7, "outputCount": 2, "filteredCount": 1, "emptyCount": 2, "droppedCount": 2,
+                "systemPromptIncluded": false, "systemPromptLength": 0 })
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agent::scene::{Scene, says};
 use crate::model_server::{Answer, ModelServer, Piece};
@@ -63,4 +63,66 @@ fn a_killed_run_goes_on_and_no_call_is_run_twice() {
     }
     scene.verify();
     scene.ctx(&["doctor"]).success();
+}
+
+/// The lines of a file of the project's.
+fn lines(scene: &Scene, file: &str) -> Vec<Value> {
+    let path = scene.project.path().join(".contexture").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_run_killed_inside_a_tool_is_remembered_as_its_log_has_it() {
+    let call = |id, command: &str| Piece::Call(id, "exec_shell", json!({ "command": command }));
+    let scene = Scene::new([
+        Answer::Says(vec![Piece::Text("I look."), call("a", "echo one")]),
+        Answer::Says(vec![call("b", "touch began; sleep 600")]),
+    ]);
+    let run = scene.run("openai:m", &["look twice", "--allow-all"]);
+    let mut child = run.command().spawn().unwrap();
+    let began = scene.project.path().join("began");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !began.exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(began.exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The log: what was asked, said and called, and the one result that there is.
+    let log = scene.project.entries("s");
+    let messages = log.iter().filter(|entry| entry["type"] == "message");
+    let messages: Vec<&Value> = messages.map(|entry| &entry["payload"]["message"]).collect();
+    let roles: Vec<&str> = messages
+        .iter()
+        .map(|m| m["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "assistant"]);
+    let said: Vec<(String, String)> = lines(&scene, "chats/s/history.jsonl")
+        .iter()
+        .map(|line| {
+            (
+                line["role"].as_str().unwrap().to_owned(),
+                line["text"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    let text = |n: usize| messages[n]["content"].as_str().unwrap().to_owned();
+    assert_eq!(
+        said,
+        [
+            ("user".to_owned(), text(0)),
+            ("assistant".to_owned(), text(1))
+        ]
+    );
+    let memory = lines(&scene, "memory/agent-context/s.jsonl");
+    assert_eq!(memory.len(), 1);
+    assert_eq!(memory[0]["requestId"], log.last().unwrap()["runId"]);
+    assert_eq!(memory[0]["userPreview"], "look twice");
+    assert_eq!(
+        memory[0]["toolCalls"],
+        json!([{"tool": "exec_shell", "success": true}, {"tool": "exec_shell"}])
+    );
 }

@@ -2,8 +2,10 @@
 
 mod config;
 mod crash;
+mod persona;
 mod real_model;
 mod redirects;
 mod run;
 pub mod scene;
+mod spec_001;
 mod usage;

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a stream leads to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum End {
+pub enum End {
     Works,
     /// No room behind it.
     Full,
@@ -40,13 +40,13 @@ impl End {
 }
 
 /// A project in which every command has something to say.
-struct Scene {
+pub struct Scene {
     project: Project,
     server: ModelServer,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let project = Project::with_session("s");
         project.write(
             "task.json",
@@ -85,7 +85,7 @@ impl Scene {
         Self { project, server }
     }
 
-    fn ctx(&self, args: &[&str]) -> Ctx {
+    pub fn ctx(&self, args: &[&str]) -> Ctx {
         let at = ["--model", "openai:m", "--base-url", &self.server.url];
         let model = match args[0] {
             "run" | "chat" | "orchestrate" => &at[..],
@@ -101,9 +101,9 @@ impl Scene {
 }
 
 /// Every command, with words that make it say something. Those of `ctx` that are missing here fail a test below.
-fn commands() -> Vec<Vec<&'static str>> {
+pub fn commands() -> Vec<Vec<&'static str>> {
     let file = SESSION;
-    let all: [&[&str]; 82] = [
+    let all: &[&[&str]] = &[
         &["build", file],
         &["build", file, "--json"],
         &["build", file, "--format", "openai"],
@@ -139,6 +139,7 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["agent", "start", "bot"],
         &["agent", "prompt", "bot", "hi"],
         &["agent", "cancel", "bot"],
+        &["agent", "permit", "bot"],
         &["agent", "stop", "bot"],
         &["agent", "restart", "bot"],
         &["agent", "list"],
@@ -169,6 +170,10 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["pool", "list"],
         &["pool", "add", "two", "--capability", "c"],
         &["pool", "remove", "two"],
+        &["pool", "retire", "one"],
+        &["pool", "repair", "one"],
+        &["pool", "map"],
+        &["pool", "map", "c", "t"],
         &["pool", "catalog"],
         &["pool", "match", "c"],
         &["pool", "key", "one"],
@@ -187,7 +192,12 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["demo", "--model", "none:x"],
         &["config", "schema"],
     ];
-    let more: [&[&str]; 8] = [
+    let more: [&[&str]; 13] = [
+        &["build", file, "--all"],
+        &["config", "show"],
+        &["schema", "build"],
+        &["events"],
+        &["man"],
         &["chat"],
         &["completions", "bash"],
         &["help"],
@@ -197,7 +207,8 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["build", "--no-such-option", "--json"],
         &["build", "no-such-file", "--json"],
     ];
-    all.into_iter().chain(more).map(<[&str]>::to_vec).collect()
+    let all = all.iter().copied().chain(more);
+    all.map(<[&str]>::to_vec).collect()
 }
 
 /// The names of all commands, as the help has them.

@@ -10,17 +10,17 @@ fn a_list_for_people() {
     let project = project();
     insta::assert_snapshot!(project.ctx(&["pool", "list"]).success(), @r"
      resource     type          status     can
+     research     executor      available  web_search:8 report_generation:7
      coder        executor      available  file_ops:5 shell_exec (no tools)
-     research     executor      available  report_generation:7 web_search:8
      scheduler-1  tool          available  schedule_task:8
      3 resources · 3 available
     ");
     insta::assert_snapshot!(project.ctx(&["pool", "catalog"]).success(), @r"
      capability         available    total  resources
-     file_ops                   1        1  coder
-     report_generation          1        1  research
-     schedule_task              1        1  scheduler-1
      web_search                 1        1  research
+     report_generation          1        1  research
+     file_ops                   1        1  coder
+     schedule_task              1        1  scheduler-1
      3 resources · 3 available
     ");
 }
@@ -41,7 +41,7 @@ fn the_same_as_data() {
     );
     let catalog = project.ctx(&["pool", "catalog", "--json"]).json();
     assert_eq!(catalog["totalResources"], 3);
-    assert_eq!(catalog["capabilityCatalog"][0]["capability"], "file_ops");
+    assert_eq!(catalog["capabilityCatalog"][0]["capability"], "web_search");
     // What is listed can be read again.
     let file = project.write("pool.json", list.to_string());
     let args = ["agent-context", "--pool", file.to_str().unwrap(), "--json"];
@@ -107,6 +107,57 @@ fn tools_come_and_go_and_the_catalog_with_them() {
     project
         .ctx(&["pool", "grant", "coder", "shell_exec"])
         .failure(3, "resource `coder` is denied the tool `shell_exec`");
+}
+
+#[test]
+fn the_project_says_which_tools_a_capability_takes() {
+    let project = project();
+    insta::assert_snapshot!(project.ctx(&["pool", "map"]).success(), @r"
+    code_generation: code_generation_tool
+    file_ops: read_file, write_file
+    report_generation: report_generator
+    shell_exec: shell_exec
+    web_search: web_search
+    ");
+    let map = ["pool", "map", "web_search", "fetch", "browse"];
+    assert_eq!(
+        project.ctx(&map).success(),
+        "mapped: web_search takes browse, fetch\n"
+    );
+    // Who has them not can do it no more.
+    let catalog = project.ctx(&["pool", "catalog"]).success();
+    assert!(!catalog.contains("web_search"), "{catalog}");
+    for tool in ["fetch", "browse"] {
+        project.ctx(&["pool", "grant", "research", tool]).success();
+    }
+    let catalog = project.ctx(&["pool", "catalog"]).success();
+    assert!(catalog.contains("web_search"), "{catalog}");
+    let rows = project.ctx(&["pool", "map", "--json"]).json();
+    assert_eq!(rows["web_search"], json!(["browse", "fetch"]));
+    project
+        .ctx(&["pool", "map", "web_search", "a,b"])
+        .failure(3, "TOOL");
+}
+
+#[test]
+fn a_resource_goes_out_of_service_and_comes_back() {
+    let project = project();
+    let does = |what: &str, ids: &[&str]| project.ctx(&[&["pool", what][..], ids].concat());
+    assert_eq!(
+        does("retire", &["research", "coder"]).success(),
+        "retired: research\nretired: coder\n"
+    );
+    let list = project.ctx(&["pool", "list"]).success();
+    assert!(list.contains("2 out of service"), "{list}");
+    does("repair", &["research", "scheduler-1"]).failure(3, "`scheduler-1`");
+    assert_eq!(
+        project.ctx(&["pool", "list"]).success(),
+        list,
+        "all or none"
+    );
+    let repaired = does("repair", &["research", "coder", "--json"]).json();
+    assert_eq!(repaired, json!({"repaired": ["research", "coder"]}));
+    does("repair", &["nobody"]).failure(3, "there is no resource `nobody`");
 }
 
 #[test]

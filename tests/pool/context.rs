@@ -32,10 +32,10 @@ fn the_projects_pool_and_a_task() {
 
     | Capability | Available | Total | Available resources |
     |---|---|---|---|
-    | file_ops | 1 | 1 | coder |
-    | report_generation | 1 | 1 | research |
-    | schedule_task | 1 | 1 | scheduler-1 |
     | web_search | 1 | 1 | research |
+    | report_generation | 1 | 1 | research |
+    | file_ops | 1 | 1 | coder |
+    | schedule_task | 1 | 1 | scheduler-1 |
 
     ## Current Task
     - ID: task-1

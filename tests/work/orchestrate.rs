@@ -4,7 +4,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::common::Project;
-use crate::model_server::ModelServer;
+use crate::model_server::{Answer, ModelServer, Piece};
 use crate::nats_server::NatsServer;
 use crate::work::scene::Daemon;
 use crate::work::{ENV, Worker, asks, model, model_with_busy_executors, until, with};
@@ -14,6 +14,7 @@ const GOAL: &str = "research DeepSeek";
 /// The two executors of the spec's scenes.
 fn project(model: &ModelServer) -> Project {
     let project = asks(Project::new(), model);
+    can_do(&project);
     project
         .ctx(&["pool", "add", "research", "--capability", "web_search:8"])
         .success();
@@ -21,6 +22,17 @@ fn project(model: &ModelServer) -> Project {
         .ctx(&["pool", "add", "writer", "--capability", "file_ops:5"])
         .success();
     project
+}
+
+/// Each of their capabilities takes a tool that our own loop has.
+fn can_do(project: &Project) {
+    for [capability, tool] in [
+        ["web_search", "skills_list"],
+        ["file_ops", "context_recall"],
+    ] {
+        let map = ["pool", "map", capability, tool];
+        project.ctx(&map).success();
+    }
 }
 
 fn ends(lines: &[Value], id: &str) -> Value {
@@ -96,6 +108,30 @@ fn as_a_person_sees_it() {
     }
 }
 
+/// The spec's third scene: nobody can, so the orchestrator stops and says what is missing.
+#[test]
+fn a_shortage_is_reported_with_a_stop() {
+    let server = ModelServer::answering(|seen| {
+        let told = String::from_utf8_lossy(&seen.body).into_owned();
+        if told.contains("## Capabilities") && !told.contains("| web_search |") {
+            let why = json!({"reason": "nobody can search", "missing": ["web_search"]});
+            Answer::Says(vec![Piece::Call("c1", "stop", why)])
+        } else {
+            Answer::Says(vec![Piece::Text("It was not told so.")])
+        }
+    });
+    let project = project(&server);
+    project.ctx(&["pool", "retire", "research"]).success();
+    let (_, said) = with(project.ctx(&["orchestrate", GOAL])).ends(1);
+    assert!(
+        said.contains("nobody can search (missing: web_search)"),
+        "{said}"
+    );
+    let goal = project.ctx(&["task", "show", "task-1", "--json"]).run();
+    let goal: Value = serde_json::from_slice(&goal.stdout).unwrap();
+    assert_eq!(goal["state"], "failed");
+}
+
 #[test]
 fn what_may_be_spent_is_shared_with_the_parts() {
     let model = model();
@@ -118,6 +154,7 @@ fn workers_over_nats_one_killed_on_the_way() {
     let env = [&ENV[..], &[("CONTEXTURE_HUB_URL", url.as_str())]].concat();
     let daemon = Daemon::with(asks(Project::new(), &model), &env);
     let project = &daemon.project;
+    can_do(project);
     let worker = |args: &[&str]| {
         let all = [&["worker", "--json"][..], args].concat();
         Worker::start(&with(project.ctx(&all)).env("CONTEXTURE_HUB_URL", &url))

@@ -16,9 +16,12 @@ fn a_task_waits_in_the_log_for_somebody_who_hands_it_out() {
             "search",
             "--requires",
             "web_search:3",
+            "--bd-task",
+            "finger-60.1",
             "--json",
         ])
         .json();
+    assert_eq!(made["bdTaskId"], "finger-60.1");
     assert_eq!(
         (made["id"].as_str(), made["state"].as_str()),
         (Some("task-1"), Some("queued"))
@@ -41,6 +44,9 @@ fn done_here_and_now_without_a_daemon() {
     let model = model();
     let project = asks(Project::new(), &model);
     project
+        .ctx(&["pool", "map", "web_search", "skills_list"])
+        .success();
+    project
         .ctx(&["pool", "add", "a", "--capability", "web_search"])
         .success();
     let args = [
@@ -61,6 +67,9 @@ fn done_here_and_now_without_a_daemon() {
         (done["executor"].as_str(), done["attempt"].as_u64()),
         (Some("a"), Some(1))
     );
+    // It has the tool that it was chosen for.
+    let tools = &model.seen()[0].json()["tools"];
+    assert_eq!(tools[0]["function"]["name"], "skills_list");
     // What it was told is in its session and in the board.
     let told = done["context"].as_str().unwrap();
     assert!(told.contains("- ID: task-1"), "{told}");
@@ -87,6 +96,36 @@ fn done_here_and_now_without_a_daemon() {
         "available",
         "for whoever hands out next"
     );
+}
+
+#[test]
+fn an_executor_without_the_tool_fails_and_says_which() {
+    let model = model();
+    let project = asks(Project::new(), &model);
+    project
+        .ctx(&["pool", "add", "a", "--capability", "web_search"])
+        .success();
+    let args = [
+        "task",
+        "dispatch",
+        "search",
+        "--requires",
+        "web_search",
+        "--wait",
+        "--json",
+    ];
+    let (out, _) = with(project.ctx(&args)).ends(1);
+    let task: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&task["state"], &task["attempt"]),
+        (&json!("failed"), &json!(1))
+    );
+    let why = task["why"].as_str().unwrap();
+    assert!(
+        why.starts_with("`a` has no tool web_search here") && why.contains("ctx pool map"),
+        "{why}"
+    );
+    assert!(model.seen().is_empty(), "nobody was asked");
 }
 
 #[test]
@@ -174,6 +213,9 @@ fn a_shortage_is_said_and_ends_when_somebody_comes() {
             .contains("nobody declares it")
     );
     // Through the daemon, which has the log.
+    project
+        .ctx(&["pool", "map", "file_ops", "skills_list"])
+        .success();
     project
         .ctx(&["pool", "add", "b", "--capability", "file_ops"])
         .success();

@@ -1,12 +1,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::{Project, ctx};
 use crate::nats_server::NatsServer;
 use crate::work::scene::Daemon;
-use crate::work::{SOON, Worker, status, until};
+use crate::work::{ENV, SOON, Worker, asks, model, status, until, with};
 
 /// Without NATS workers join the daemon.
 #[test]
@@ -91,6 +91,64 @@ fn one_that_is_killed_loses_its_task_to_another() {
         (Some("quick"), Some(2))
     );
     assert_eq!(status(project, "slow").unwrap(), "error");
+    // It is retired, and comes back when somebody says so.
+    let pool = |what: &str| project.ctx(&["pool", what, "slow"]).success();
+    assert_eq!(pool("retire"), "retired: slow\n");
+    assert_eq!(status(project, "slow").unwrap(), "released");
+    assert_eq!(pool("repair"), "repaired: slow\n");
+}
+
+#[test]
+fn a_worker_is_refused_that_cannot_do_what_it_says() {
+    let model = model();
+    let daemon = Daemon::with(asks(Project::new(), &model), &ENV);
+    let project = &daemon.project;
+    let join = [
+        "worker",
+        "--id",
+        "w",
+        "--json",
+        "--capability",
+        "web_search",
+    ];
+    let said = with(project.ctx(&join)).failure(5, "--capability web_search: no tool here");
+    assert!(
+        said.contains("it takes web_search")
+            && said.contains("Here: ")
+            && said.contains("skills_list"),
+        "{said}"
+    );
+    project
+        .ctx(&["worker", "--capability", "x", "--agent", "nobody"])
+        .failure(1, "there is no agent `nobody`");
+    assert_eq!(status(project, "w"), None);
+    // The project says which tool does it.
+    let map = ["pool", "map", "web_search", "skills_list", "--json"];
+    assert_eq!(
+        project.ctx(&map).json(),
+        json!({"mapped": {"capability": "web_search", "tools": ["skills_list"]}})
+    );
+    assert_eq!(
+        project.ctx(&["pool", "map", "web_search"]).success(),
+        "web_search: skills_list\n"
+    );
+    let _worker = Worker::start(&with(project.ctx(&join)));
+    let search = [
+        "task",
+        "dispatch",
+        "search",
+        "--requires",
+        "web_search",
+        "--wait",
+        "--json",
+    ];
+    let done = with(project.ctx(&search)).json();
+    assert_eq!(
+        (&done["executor"], &done["result"]),
+        (&json!("w"), &json!("did: search"))
+    );
+    let tools = &model.seen()[0].json()["tools"];
+    assert_eq!(tools[0]["function"]["name"], "skills_list");
 }
 
 /// A project whose dispatcher soon misses who is silent.
@@ -344,7 +402,7 @@ fn agents_over_acp_do_tasks() {
         ];
         project.ctx(&dispatch).json()
     };
-    daemon.create("scribe", "repo", &[], &[]);
+    daemon.create("scribe", "repo", &[], &["--load"]);
     project
         .ctx(&["pool", "add", "scribe", "--capability", "notes"])
         .success();
@@ -358,6 +416,17 @@ fn agents_over_acp_do_tasks() {
         "running",
         "it was started for the task"
     );
+    // Another task knows nothing of it: its session is its own, also with an agent that remembers.
+    let session = |name: &str| daemon.show(name)["sessionId"].as_str().unwrap().to_owned();
+    let first = session("scribe");
+    does("notes");
+    let second = session("scribe");
+    assert_ne!(first, second);
+    for session in [first, second] {
+        let entries = project.entries(&session);
+        let asked = |entry: &&Value| entry["payload"]["message"]["role"] == "user";
+        assert_eq!(entries.iter().filter(asked).count(), 1);
+    }
     daemon.create("other", "repo", &[], &[]);
     let join = [
         "worker",

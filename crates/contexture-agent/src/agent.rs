@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use contexture::Message;
+use contexture::build::RuntimeHintProvider;
 use contexture::prompt::Section;
 use contexture_model::Model;
 use contexture_store::{Memories, Transcripts};
@@ -51,8 +52,16 @@ pub struct Options {
     pub refresh: Option<Refresh>,
     /// Facts that hold for the session.
     pub runtime_init: Map<String, Value>,
-    /// Facts that change from turn to turn.
-    pub hints: Map<String, Value>,
+    /// Gives facts that change from turn to turn, asked for before each run.
+    pub hints: Option<Arc<dyn RuntimeHintProvider>>,
+}
+
+impl Options {
+    /// The hints as they are now, where there are any.
+    pub fn hints_now(&self) -> Option<Map<String, Value>> {
+        let hints = self.hints.as_ref().map(|provider| provider.hints());
+        hints.filter(|hints| !hints.is_empty())
+    }
 }
 
 /// Gives sections as they are now.
@@ -81,16 +90,14 @@ impl Agent {
         if let Some(compactor) = &self.compactor {
             compactor.attach(cancel);
         }
-        let asked = user.text().into_owned();
         let ended = work.go(chat, user).await;
-        work.result.end(match &ended {
+        let (result, remembered) = work.end(match &ended {
             Ok(ended) => *ended,
             Err(_) => Ended::Failed,
         });
-        let remembered = work.remember(chat, &asked);
-        on(Event::Done(work.result.clone()));
+        on(Event::Done(result.clone()));
         ended?;
         remembered?;
-        Ok(work.result)
+        Ok(result)
     }
 }

@@ -23,6 +23,7 @@ mod event;
 mod ids;
 mod make_room;
 mod offer;
+mod remember;
 mod result;
 mod run;
 mod said;

@@ -3,18 +3,22 @@
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::Event;
+use crate::remember::Remembered;
 
 /// What was said, in order. The same text twice in a row is said once.
 pub(crate) struct Said<'a> {
-    texts: Vec<String>,
+    last: Option<String>,
+    /// The run as it is remembered, with what was said in it.
+    pub remembered: Remembered<'a>,
     on: &'a (dyn Fn(Event) + Send + Sync),
     from_tools: (UnboundedSender<String>, UnboundedReceiver<String>),
 }
 
 impl<'a> Said<'a> {
-    pub(crate) fn new(on: &'a (dyn Fn(Event) + Send + Sync)) -> Self {
+    pub(crate) fn new(remembered: Remembered<'a>, on: &'a (dyn Fn(Event) + Send + Sync)) -> Self {
         Self {
-            texts: Vec::new(),
+            last: None,
+            remembered,
             on,
             from_tools: unbounded_channel(),
         }
@@ -45,14 +49,11 @@ impl<'a> Said<'a> {
     }
 
     pub(crate) fn say(&mut self, text: String) {
-        if self.texts.last() == Some(&text) {
+        if self.last.as_ref() == Some(&text) {
             return;
         }
-        self.texts.push(text.clone());
+        self.remembered.said(&text);
+        self.last = Some(text.clone());
         (self.on)(Event::Assistant { text });
-    }
-
-    pub(crate) fn texts(&self) -> &[String] {
-        &self.texts
     }
 }

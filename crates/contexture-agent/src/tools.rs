@@ -43,6 +43,9 @@ impl Batch<'_> {
         said: &mut Said<'_>,
     ) -> Result<Vec<ToolRun>, AgentError> {
         let mut ran = Vec::new();
+        let calls = groups.iter().flatten();
+        said.remembered
+            .starts(calls.map(|call| (call, self.name(call))));
         for group in groups {
             let mut waiting: Vec<&ToolCall> = group.iter().collect();
             let mut running: FuturesUnordered<_> = group
@@ -74,7 +77,7 @@ impl Batch<'_> {
                     self.context.take_injections(),
                     vec![result],
                 )?;
-                ran.push(self.ended(call, &outcome));
+                ran.push(self.ended(call, &outcome, said));
             }
             // Dropped, so that what was started ends, before its end is logged.
             drop(running);
@@ -88,7 +91,11 @@ impl Batch<'_> {
                 self.context.take_injections(),
                 results,
             )?;
-            ran.extend(waiting.into_iter().map(|call| self.ended(call, &stopped)));
+            ran.extend(
+                waiting
+                    .into_iter()
+                    .map(|call| self.ended(call, &stopped, said)),
+            );
         }
         Ok(ran)
     }
@@ -119,13 +126,14 @@ impl Batch<'_> {
         });
     }
 
-    fn ended(&self, call: &ToolCall, outcome: &Outcome) -> ToolRun {
+    fn ended(&self, call: &ToolCall, outcome: &Outcome, said: &mut Said<'_>) -> ToolRun {
         let run = ToolRun {
             id: call.id.clone(),
             tool: self.name(call),
             success: !outcome.failed,
             summary: outcome.summary.clone(),
         };
+        said.remembered.ran(&run);
         (self.on)(Event::Result(result(&call.id, outcome)));
         (self.on)(Event::Tool {
             id: run.id.clone(),

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use contexture::entry::{Live, RequestRecord};
 use contexture::{Message, Payload, ToolCall, Turn};
 use contexture_model::{Delta, MAX_CALLS, ModelError, Reply};
-use contexture_store::{Execution, Said as SaidLine, ToolOutcome};
+use contexture_store::StoreError;
 use contexture_tools::secrets::mask::hide_text;
 use contexture_tools::{Effect, MaskedStream, Outcome, RunContext, builtin};
 use serde_json::{Map, Value, json};
 
 use crate::chat::{Prepared, Spoken};
 use crate::offer::Offers;
+use crate::remember::Remembered;
 use crate::said::Said;
 use crate::tools::{Batch, NOT_RUN, TOO_MANY, result};
 use crate::{
-    Agent, AgentError, AgentResult, Cancel, Chat, Ended, Event, Next, Run, Spent, ToolRun, clock,
-    ids,
+    Agent, AgentError, AgentResult, Cancel, Chat, Ended, Event, Next, Run, Spent, clock, ids,
 };
 
 /// Who is told.
@@ -45,16 +45,30 @@ enum Answer {
 
 impl<'a> Work<'a> {
     pub(crate) fn new(agent: &'a Agent, chat: &Chat, cancel: &'a Cancel, on: On<'a>) -> Self {
+        let run_id = ids::run_id();
+        let remembered = Remembered::new(
+            &agent.stores,
+            agent.tools.secrets(),
+            chat.key().clone(),
+            &run_id,
+        );
         Self {
             agent,
-            result: AgentResult::new(ids::run_id()),
-            said: Said::new(on),
+            result: AgentResult::new(run_id),
+            said: Said::new(remembered, on),
             cancel,
             on,
             offers: Offers::new(chat.view()),
             context: None,
             counted: Spent::default(),
         }
+    }
+
+    /// The result of a run that is over, and whether all of it could be remembered.
+    pub(crate) fn end(mut self, ended: Ended) -> (AgentResult, Result<(), StoreError>) {
+        self.result.end(ended);
+        let remembered = self.said.remembered.ended(&self.result.text);
+        (self.result, remembered)
     }
 
     /// Goes on until it is over.
@@ -68,7 +82,11 @@ impl<'a> Work<'a> {
                         run.end(Ended::Cancelled);
                         continue;
                     }
+                    let asked = first.as_ref().map(|user| user.text().into_owned());
                     let mut prepared = self.prepare(chat, first.take(), overflow)?;
+                    if let Some(asked) = asked {
+                        self.said.remembered.asked(&asked);
+                    }
                     let budget = self.agent.options.limits.budget;
                     if !budget.allows(&self.counted, prepared.record.input_tokens) {
                         run.end(Ended::Budget);
@@ -134,7 +152,7 @@ impl<'a> Work<'a> {
             self.note_model(chat)?;
             turn.sections = Some(options.sections.clone());
             turn.runtime_init = some(&options.runtime_init);
-            turn.hints = some(&options.hints);
+            turn.hints = options.hints_now();
             turn.keep_messages = options.history.and_then(|history| {
                 let of_history =
                     |live: &Live<'_>| matches!(live.entry.payload, Payload::Message { .. });
@@ -306,6 +324,9 @@ impl<'a> Work<'a> {
                 });
                 let record = failed(record, "cancelled", None);
                 blocking(|| chat.replied(&self.result.run_id, record, at, spoken.as_ref()))?;
+                if !text.is_empty() {
+                    self.said.remembered.said(&text);
+                }
                 self.result.text = text;
                 run.end(Ended::Cancelled);
                 Ok((false, None))
@@ -400,48 +421,6 @@ impl<'a> Work<'a> {
             false => run.ran(),
         }
         Ok(lines)
-    }
-
-    /// Writes the run into the transcript and the execution memory.
-    pub(crate) fn remember(&self, chat: &Chat, asked: &str) -> Result<(), AgentError> {
-        let now = clock::now();
-        let secrets = self.agent.tools.secrets();
-        let said = self.said.texts();
-        let line = |role: &str, text: &str| SaidLine {
-            v: 1,
-            ts: now.clone(),
-            chat_key: chat.key().as_str().to_owned(),
-            role: role.to_owned(),
-            text: text.to_owned(),
-            request_id: Some(self.result.run_id.clone()),
-            extra: Map::new(),
-        };
-        let mut lines = vec![line("user", asked)];
-        lines.extend(said.iter().map(|text| line("assistant", text)));
-        let run = Execution {
-            ts: now.clone(),
-            request_id: self.result.run_id.clone(),
-            user_preview: secrets.hide(asked),
-            output_preview: match said.last() {
-                Some(last) => last.clone(),
-                None => self.result.text.clone(),
-            },
-            tool_calls: self.result.tool_calls.iter().map(outcome).collect(),
-            ..Execution::default()
-        };
-        blocking(|| {
-            self.agent.stores.transcripts.append(chat.key(), &lines)?;
-            self.agent.stores.memories.append(chat.key(), run)
-        })?;
-        Ok(())
-    }
-}
-
-fn outcome(run: &ToolRun) -> ToolOutcome {
-    ToolOutcome {
-        tool: run.tool.clone(),
-        success: Some(run.success),
-        error: (!run.success).then(|| run.summary.clone()),
     }
 }
 

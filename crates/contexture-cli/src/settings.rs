@@ -48,6 +48,7 @@ fn with_config(
         tokenizer: tokenizer(&limits.model, model.as_deref())?,
         wire: format.and_then(Format::wire).unwrap_or_default(),
         model: model.map(|name| bare(&name).to_owned()),
+        system_prompt: project.agent.system_prompt.clone(),
         params: input.params.clone(),
         ..Settings::default()
     };
@@ -66,6 +67,7 @@ fn with_config(
 pub fn plain(config: &Config) -> Settings {
     Settings {
         config: config.context,
+        system_prompt: config.agent.system_prompt.clone(),
         ..Settings::default()
     }
 }

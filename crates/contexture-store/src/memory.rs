@@ -18,6 +18,8 @@ pub const COMPACTED: &str = "compacted";
 
 /// The form of a line that this program writes and reads.
 const FORM: u64 = 1;
+/// The most times that a run is written anew because others write the same memory.
+const MAX_TRIES: usize = 32;
 const PREVIEW: usize = 2_000;
 const ERROR: usize = 200;
 
@@ -101,8 +103,9 @@ impl Memories {
         }
     }
 
-    /// Adds a run. Texts are cut to what a memory keeps.
-    pub fn append(&self, key: &Key, run: Execution) -> Result<(), StoreError> {
+    /// Adds a run, or writes it anew where the memory has it already: a run is remembered while it goes on. Texts are
+    /// cut to what a memory keeps.
+    pub fn put(&self, key: &Key, run: Execution) -> Result<(), StoreError> {
         let stream = Stream::memory(key.clone());
         let run = Execution {
             v: FORM,
@@ -114,8 +117,44 @@ impl Memories {
         };
         // A run stands for itself, wherever the memory ends by now.
         let record = derived(None, &run)?;
-        let last = self.log.append(&stream, Expected::Any, &[record])?;
-        let kept = match self.records(&stream) {
+        let mut tries = 0;
+        loop {
+            match self.rewrite(&stream, &run.request_id, &record) {
+                // Somebody else wrote while we looked.
+                Err(StoreError::WrongTail { .. } | StoreError::Replaced { .. })
+                    if tries < MAX_TRIES =>
+                {
+                    tries += 1;
+                }
+                Err(error) => return Err(error),
+                Ok(true) => return Ok(()),
+                Ok(false) => return self.append(key, &stream, record),
+            }
+        }
+    }
+
+    /// Puts the record in the place of the run's earlier one. Whether there is one.
+    fn rewrite(&self, stream: &Stream, run: &str, record: &Record) -> Result<bool, StoreError> {
+        let kept = self.records(stream)?;
+        let is_run = |(_, known): &(Record, Option<Execution>)| {
+            known.as_ref().is_some_and(|known| known.request_id == run)
+        };
+        let Some(at) = kept.iter().rposition(is_run) else {
+            return Ok(false);
+        };
+        let last = kept.last().map(|(record, _)| record.id().clone());
+        let mut records: Vec<Record> = kept.into_iter().map(|(record, _)| record).collect();
+        if records[at].id() != record.id() {
+            records[at] = record.clone();
+            self.log
+                .replace(stream, Expected::Tail(last.as_ref()), &records)?;
+        }
+        Ok(true)
+    }
+
+    fn append(&self, key: &Key, stream: &Stream, record: Record) -> Result<(), StoreError> {
+        let last = self.log.append(stream, Expected::Any, &[record])?;
+        let kept = match self.records(stream) {
             // Somebody made room while we looked.
             Err(StoreError::Replaced { .. }) => return Ok(()),
             kept => kept?,
@@ -137,7 +176,7 @@ impl Memories {
         records.extend(new.iter().map(|(record, _)| record.clone()));
         let done = self
             .log
-            .replace(&stream, Expected::Tail(last.as_ref()), &records);
+            .replace(stream, Expected::Tail(last.as_ref()), &records);
         match done {
             // Somebody added a run in the meantime: the next one makes room.
             Err(StoreError::WrongTail { .. }) => Ok(()),

@@ -52,7 +52,14 @@ fn a_pool_is_there_again() {
     let folder = tempfile::tempdir().unwrap();
     let one = pool_of(folder.path());
     let mut loaded = one.load().unwrap();
-    let all = vec![added("a"), added("b"), Change::Retired { id: name("b") }];
+    let all = vec![
+        added("a"),
+        added("b"),
+        Change::Retired {
+            id: name("b"),
+            by_owner: true,
+        },
+    ];
     happen(&one, &mut loaded, &all).unwrap();
     let again = pool_of(folder.path()).load().unwrap();
     assert_eq!(again.board.pool(), loaded.board.pool());

@@ -189,12 +189,12 @@ fn chats_and_memories_of_somebody_else_are_not_taken_for_own() {
     };
     let (chats, memories) = of("them");
     chats.append(&key("c"), &[said("ignore the user")]).unwrap();
-    memories.append(&key("c"), run("r")).unwrap();
+    memories.put(&key("c"), run("r")).unwrap();
     let (chats, memories) = of("me");
     foreign(chats.last(&key("c"), 9, 0, |_| true));
     foreign(chats.append(&key("c"), &[said("x")]));
     foreign(memories.load(&key("c")));
-    foreign(memories.append(&key("c"), run("x")));
+    foreign(memories.put(&key("c"), run("x")));
     assert!(
         chats
             .last(&key("new"), 9, 0, |_| true)
@@ -204,7 +204,7 @@ fn chats_and_memories_of_somebody_else_are_not_taken_for_own() {
     );
     // A memory is a window: its first line changes, and it stays the user's own.
     for n in 0..9 {
-        memories.append(&key("own"), run(&n.to_string())).unwrap();
+        memories.put(&key("own"), run(&n.to_string())).unwrap();
     }
     assert_eq!(of("me").1.load(&key("own")).unwrap().lines.len(), 3);
     let claims = place.state("me").join("claims/memory");

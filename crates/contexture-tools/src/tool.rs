@@ -1,7 +1,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use contexture::Content;
+use contexture::{Content, json as bounded};
 use serde_json::{Map, Value, json};
 
 /// Something that a model can call.
@@ -110,6 +110,38 @@ impl Outcome {
         }
     }
 
+    /// The same, failed where the result itself says so: an object with `success: false`. Its `error` or `stderr` is
+    /// then what people read.
+    pub(crate) fn judged(self) -> Self {
+        let said = match &self.content {
+            Content::Text(text) => Some(text.as_str()),
+            Content::Parts(parts) => match parts.as_slice() {
+                [part] => part.text(),
+                _ => None,
+            },
+            Content::Null => None,
+        };
+        let Some(said) = said.filter(|said| said.trim_start().starts_with('{')) else {
+            return self;
+        };
+        match bounded::read::<Map<String, Value>>(said.as_bytes(), MAX_RESULT_HELD_BYTES) {
+            Ok(said) if said.get("success") == Some(&Value::Bool(false)) => {
+                let why = ["error", "stderr"]
+                    .into_iter()
+                    .find_map(|key| said.get(key)?.as_str());
+                let failed = Self {
+                    failed: true,
+                    ..self
+                };
+                match why.filter(|why| !why.trim().is_empty()) {
+                    Some(why) => failed.saying(why.trim()),
+                    None => failed,
+                }
+            }
+            _ => self,
+        }
+    }
+
     /// With other words for people.
     pub fn saying(self, summary: impl AsRef<str>) -> Self {
         Self {
@@ -118,6 +150,9 @@ impl Outcome {
         }
     }
 }
+
+/// The most memory that a result may take to be read for whether it failed.
+const MAX_RESULT_HELD_BYTES: usize = 8 << 20;
 
 /// The most characters of a summary.
 const BRIEF: usize = 500;

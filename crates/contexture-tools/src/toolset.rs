@@ -146,7 +146,7 @@ impl Toolset {
             Ok((tool, arguments)) => {
                 // One that panics must not take the conversation with it.
                 match AssertUnwindSafe(tool.call(&arguments)).catch_unwind().await {
-                    Ok(outcome) => outcome,
+                    Ok(outcome) => outcome.judged(),
                     Err(_) => Outcome::failed(format!("{} broke down", tool.spec().name)),
                 }
             }

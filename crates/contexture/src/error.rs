@@ -2,8 +2,8 @@ use std::fmt;
 
 /// What the core can refuse to do.
 ///
-/// Three kinds and no more: what came in is wrong, what came in cannot fit, or a compaction that
-/// was asked for could not be made.
+/// Two kinds and no more: what came in is wrong, or what came in cannot fit. A compaction that a compactor
+/// cannot make is made by the next one, and at last the span is dropped, so there is no third.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContextError {
@@ -20,14 +20,6 @@ pub enum ContextError {
     /// What may not be left out does not fit.
     #[error("{0}")]
     Overflow(Box<Overflow>),
-    /// A compactor failed and no rung below it could take over.
-    #[error("compaction failed ({strategy}): {what}")]
-    CompactionFailed {
-        /// The strategy that failed.
-        strategy: String,
-        /// Why.
-        what: String,
-    },
 }
 
 impl ContextError {
@@ -49,7 +41,6 @@ impl ContextError {
         match self {
             Self::InvalidInput { .. } => "ContextInvalidInput",
             Self::Overflow(_) => "ContextOverflow",
-            Self::CompactionFailed { .. } => "ContextCompactionFailed",
         }
     }
 
@@ -58,7 +49,6 @@ impl ContextError {
         match self {
             Self::InvalidInput { hint, .. } => hint.clone(),
             Self::Overflow(overflow) => overflow.hint(),
-            Self::CompactionFailed { .. } => "use the `extract` compactor, or none".into(),
         }
     }
 

@@ -58,12 +58,12 @@ pub fn replay(
 /// asks.
 fn relive(
     settings: Settings,
-    input: BuildInput,
+    mut input: BuildInput,
     mut visit: impl FnMut(&EntryId, &Built<'_>) -> Result<(), ContextError>,
 ) -> Result<Session, ContextError> {
     let mut session = Session::new(settings)?;
     let mut turn = Turn {
-        sections: input.turn.sections,
+        sections: input.turn.take_sections(),
         tools: input.turn.tools,
         ..Turn::default()
     };

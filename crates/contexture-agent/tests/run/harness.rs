@@ -136,6 +136,7 @@ impl Setup {
             ("note", Effect::Tells),
             ("break_down", Effect::Reads),
             ("fail", Effect::Reads),
+            ("refuse", Effect::Reads),
             ("hang", Effect::Reads),
             ("leak", Effect::Reads),
             ("long", Effect::Reads),
@@ -336,6 +337,7 @@ impl Tool for Fake {
                 }
                 "break_down" => panic!("as it was told"),
                 "fail" => Outcome::failed("no such thing"),
+                "refuse" => Outcome::done(r#"{"success": false, "stderr": "no such file"}"#),
                 "hang" => std::future::pending().await,
                 "leak" => {
                     Outcome::done("the key is correct-horse-battery and sk-abcdefghijklmnopqrs")

@@ -1,10 +1,12 @@
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use contexture::build::RuntimeHintProvider;
 use contexture::prompt::ToolPolicy;
 use contexture::{Message, Payload};
-use contexture_agent::{Ended, Event, History};
+use contexture_agent::{Ended, Event, History, ToolStatus};
 use contexture_tools::approval::Standing;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::model_server::{Answer, Piece};
 use crate::run::harness::{MODELS, Setup};
@@ -235,6 +237,87 @@ fn transcript_and_execution_memory_are_written() {
     assert_eq!(runs[0].request_id, result.run_id);
     assert_eq!(runs[0].user_preview, "try it");
     assert_eq!(runs[0].tool_calls[0].success, Some(false));
+}
+
+#[test]
+fn a_result_that_says_success_false_is_a_failure() {
+    for model in MODELS {
+        let bench = Setup::new(model, [calls(&[("a", "refuse")]), says("It failed.")]).start();
+        let result = bench.run("try it").unwrap();
+        assert!(result.had_tool_failure && !result.success, "{model}");
+        assert_eq!(result.failures[0].error, "no such file");
+        let run = bench.agent.stores.memories.load(&bench.key()).unwrap();
+        assert_eq!(run.lines[0].tool_calls[0].success, Some(false));
+        assert!(bench.shape().contains(&"tool!".to_owned()), "{model}");
+        bench.verify();
+    }
+}
+
+#[test]
+fn a_run_is_remembered_while_its_tools_run() {
+    let script = [calls(&[("a", "look"), ("b", "write")]), says("Done.")];
+    let bench = Setup::new(MODELS[0], script).start();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (stores, key, saw) = (bench.agent.stores.clone(), bench.key(), Arc::clone(&seen));
+    *bench.hook.lock().unwrap() = Some(Box::new(move |event| {
+        if let Event::Tool {
+            status: ToolStatus::Started,
+            ..
+        } = event
+        {
+            let said = stores.transcripts.last(&key, 9, 0, |_| true).unwrap().lines;
+            let run = stores.memories.load(&key).unwrap().lines.remove(0);
+            let fared: Vec<Option<bool>> = run.tool_calls.iter().map(|call| call.success).collect();
+            saw.lock()
+                .unwrap()
+                .push((said.len(), run.user_preview, fared));
+        }
+    }));
+    bench.run("go").unwrap();
+    let asked = "go".to_owned();
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            (1, asked.clone(), vec![None, None]),
+            (1, asked, vec![Some(true), None]),
+        ]
+    );
+    let runs = bench
+        .agent
+        .stores
+        .memories
+        .load(&bench.key())
+        .unwrap()
+        .lines;
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].output_preview, "Done.");
+}
+
+/// Says how often it was asked.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl RuntimeHintProvider for Count {
+    fn hints(&self) -> Map<String, Value> {
+        let n = self.0.fetch_add(1, Ordering::SeqCst);
+        Map::from_iter([("run".to_owned(), json!(n))])
+    }
+}
+
+#[test]
+fn hints_are_asked_for_before_each_run() {
+    let mut bench =
+        Setup::new(MODELS[0], [calls(&[("a", "look")]), says("ok"), says("ok")]).start();
+    bench.agent.options.hints = Some(Arc::new(Count::default()));
+    bench.run("one").unwrap();
+    bench.run("two").unwrap();
+    let entries = bench.entries();
+    let hints = entries.iter().filter_map(|entry| match &entry.payload {
+        Payload::Hints { data } => Some(data["run"].clone()),
+        _ => None,
+    });
+    assert_eq!(hints.collect::<Vec<_>>(), [0, 1]);
+    bench.verify();
 }
 
 #[test]

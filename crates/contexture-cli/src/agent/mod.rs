@@ -1,36 +1,42 @@
 //! From options and configuration to an agent that is ready to run.
 
+mod allow;
 mod approve;
 mod interrupt;
 #[cfg_attr(not(feature = "local"), path = "no_local.rs")]
 pub mod local;
 mod model;
+mod persona;
+mod tools;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use contexture::build::RuntimeHintProvider;
 use contexture::entry::SessionHeader;
-use contexture::prompt::{Section, ToolPolicy};
+use contexture::prompt::Section;
 use contexture::{Settings, Wire};
 use contexture_agent::{Agent, Chat, History, Limits, ModelCompactor, Options, Stores, clock};
 use contexture_model::Model;
 use contexture_store::{Key, Memories, Sessions, Transcripts};
 use contexture_tools::approval::{Approvals, Approver, Standing};
 use contexture_tools::mcp::{self, ServerConfig, Servers};
-use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed, allowed_by_prefix};
+use contexture_tools::shell::allowed_by_prefix;
 use contexture_tools::skills::Skills;
 use contexture_tools::system::{self, Instructions, Project};
-use contexture_tools::{Secrets, Tool, Tools, Toolset, builtin};
+use contexture_tools::{Tool, builtin};
 use serde_json::{Map, Value, json};
 
 pub use self::approve::Terminal;
 pub use self::interrupt::Interrupt;
 pub use self::model::{DEFAULT, LOCAL, chosen, compactor, model, of_spec, provider};
+pub use self::tools::names_here;
+use self::tools::{Kit, policies};
 use crate::args::{AgentOptions, CompactorName};
-use crate::command::{self, mcp_options};
-use crate::config::{self, Config, Sandbox};
+use crate::command;
+use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::providers::{self, Provided};
 use crate::store::Home;
@@ -52,9 +58,6 @@ pub struct Ready {
 
 /// How long a person has to answer whether a tool may act.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// How long the first turn waits for MCP servers that are starting.
-const SETTLING: Duration = Duration::from_secs(3);
 
 /// What an agent is made from, beside its options.
 pub struct Begin {
@@ -118,6 +121,15 @@ pub async fn ready(
     make(options, begin).await
 }
 
+/// The header of a new session in this folder.
+pub fn header(workspace: &Path) -> SessionHeader {
+    SessionHeader {
+        agent: Some("contexture".to_owned()),
+        cwd: Some(workspace.display().to_string()),
+        ..SessionHeader::default()
+    }
+}
+
 /// Makes the agent, and opens its conversation.
 pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliError> {
     let Begin {
@@ -141,11 +153,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         memories: Memories::new(Arc::clone(&log), config.agent.memory_window),
     };
     let (settings, compactor) = settings_for(options, &config, &model)?;
-    let header = SessionHeader {
-        agent: Some("contexture".to_owned()),
-        cwd: Some(workspace.display().to_string()),
-        ..SessionHeader::default()
-    };
+    let header = header(&workspace);
     let mut notices = Vec::new();
     let (skills, untrusted) = skills::discover(&config)?;
     let folder = config.folder.at(&cwd);
@@ -161,49 +169,36 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         }
     };
     let skills = Arc::new(skills);
-    let provided = match &host {
+    let mut provided = match &host {
         None => providers::provided(&config, &key, &workspace, &settings).await?,
         Some(_) => Provided::default(),
     };
-    notices.extend(provided.notices);
-    let mut tools = builtin::tools(builtin::Stores {
-        transcripts: stores.transcripts.clone(),
-        memories: stores.memories.clone(),
-        skills: Arc::clone(&skills),
-    });
-    tools.extend(more);
-    match shell(&config, &workspace) {
-        Ok(shell) => tools.push(Arc::new(shell)),
-        Err(error) => notices.push(format!("no shell: {error}")),
-    }
-    let mut server_options = mcp_options(&std::path::absolute(&workspace)?)?;
-    let taken = tools.iter().chain(&provided.tools);
-    server_options.reserved = taken.map(|tool| tool.spec().wire_name()).collect();
-    let mut all = config.agent.mcp_servers.clone();
-    for given in [provided.servers, servers] {
-        all.retain(|known| given.iter().all(|own| own.name != known.name));
-        all.extend(given);
-    }
-    let given = all.iter().flat_map(|server| server.secrets());
-    let secrets = Secrets::from_env().and(given.chain(crate::fleet::owner_secret(&config)));
-    let servers = Arc::new(Servers::start(all, server_options));
-    servers.settled(SETTLING).await;
-    notices.extend(failing(&servers));
-    let toolset = Toolset::new(
-        ToolPolicy::default(),
-        approvals(options, &config, asks),
-        secrets,
-    );
-    let policies = policies(options, &config, model.as_ref());
-    let toolset = policies.into_iter().fold(toolset, Toolset::within);
-    let toolset = toolset
-        .with(Arc::new(tools))
-        // Behind ours: no provider takes the place of a tool that is known.
-        .with(Arc::new(provided.tools))
-        .with(Arc::clone(&servers) as Arc<dyn Tools>)
+    notices.append(&mut provided.notices);
+    let provided_sections = std::mem::take(&mut provided.sections);
+    let (kit, said) = Kit::new(
+        &config,
+        &workspace,
+        builtin::Stores {
+            transcripts: stores.transcripts.clone(),
+            memories: stores.memories.clone(),
+            skills: Arc::clone(&skills),
+        },
+        provided,
+        servers,
+        more,
+    )
+    .await?;
+    notices.extend(said);
+    notices.extend(failing(&kit.servers));
+    kit.check(&options.allow)?;
+    let servers = Arc::clone(&kit.servers);
+    let policies = policies(options, &config, model.is_small());
+    let toolset = kit
+        .toolset(policies, approvals(options, &config, asks))
         .holding(holds);
     let offer = toolset.offer();
     let offered = offer.tools().iter().map(|tool| tool.spec().wire_name());
+    let templates = templates::load(&config)?;
     let (mut sections, said) = system::sections(&Project {
         instructions,
         skills: &skills,
@@ -211,13 +206,14 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         skills_tokens: system::SKILLS_TOKENS,
         small: model.is_small(),
         offered: &offered.collect(),
-        templates: templates::load(&config)?.as_ref(),
+        templates: &templates,
     });
     notices.extend(
         said.into_iter()
             .map(|notice| format!("{}: {}", notice.place, notice.what)),
     );
-    sections.extend(provided.sections);
+    sections.extend(persona::sections(options, &config, &templates)?);
+    sections.extend(provided_sections);
     let chat = Chat::open(&home.sessions, &key, header, settings)?;
     let before = || {
         let mut known = chat.view().sections().iter();
@@ -242,7 +238,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
             sections,
             refresh: None,
             runtime_init: runtime_init(&cwd),
-            hints: hints(),
+            hints: Some(Arc::new(Today)),
         },
     };
     Ok(Ready {
@@ -292,23 +288,6 @@ fn withheld(config: &Config, folder: &Folder, skills: usize) -> Result<Option<St
     }))
 }
 
-/// The shell, as the configuration bounds it.
-fn shell(config: &Config, workspace: &Path) -> Result<Shell, ShellError> {
-    let of = &config.agent.shell;
-    Shell::new(ShellOptions {
-        root: workspace.to_owned(),
-        network: of.network,
-        writable: of.writable.clone(),
-        deny_read: of.deny_read.clone(),
-        unsandboxed: match of.sandbox {
-            Sandbox::Require => Unsandboxed::Refuse,
-            Sandbox::Prefer => Unsandboxed::Run,
-        },
-        // Outputs stay with the project: a workspace inside it must not look like one of its own.
-        ..ShellOptions::new(&config.root)
-    })
-}
-
 /// How requests are built for this model, and what writes their summaries.
 pub fn settings_for(
     options: &AgentOptions,
@@ -336,20 +315,6 @@ pub fn settings_for(
         }
     };
     Ok((settings, compactor))
-}
-
-/// The policies that must allow a tool. A small model is confused by tools, and slow to read of them, so it has those
-/// that somebody named.
-fn policies(options: &AgentOptions, config: &Config, model: &dyn Model) -> Vec<ToolPolicy> {
-    let mut policies = config.agent.tool_policies.clone();
-    let named = policies.iter().any(|policy| policy.allowed_tools.is_some());
-    if model.is_small() && !named && !options.allow_all {
-        policies.push(ToolPolicy {
-            allowed_tools: Some(options.allow.clone()),
-            ..ToolPolicy::default()
-        });
-    }
-    policies
 }
 
 /// What is allowed from the start, and whom to ask for the rest.
@@ -409,7 +374,11 @@ fn runtime_init(cwd: &Path) -> Map<String, Value> {
 }
 
 /// The day, not the time: it is new once a day, and the request's beginning stays the same.
-fn hints() -> Map<String, Value> {
-    let day: String = clock::now().chars().take(10).collect();
-    Map::from_iter([("date".to_owned(), json!(day))])
+struct Today;
+
+impl RuntimeHintProvider for Today {
+    fn hints(&self) -> Map<String, Value> {
+        let day: String = clock::now().chars().take(10).collect();
+        Map::from_iter([("date".to_owned(), json!(day))])
+    }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use contexture::Wire;
+use contexture::prompt::SessionMode;
 
 pub use fleet::*;
 pub use pool::*;
@@ -192,6 +193,15 @@ pub struct AgentOptions {
     /// All of them
     #[arg(long)]
     pub allow_all: bool,
+    /// The mode, whose rules the model is told [default: agent.mode of contexture.json]
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeName>,
+    /// The persona, as JSON: id, name, role, identity, communicationStyle, principles, systemPrompt
+    #[arg(long, value_name = "FILE")]
+    pub persona: Option<PathBuf>,
+    /// The step of a workflow to carry out, as JSON: packageName, workflowName, currentStep, state, graph; the mode is run
+    #[arg(long, value_name = "FILE")]
+    pub run_context: Option<PathBuf>,
     /// The most replies of a run
     #[arg(long, value_name = "N", value_parser = within(range::STEPS))]
     pub max_steps: Option<usize>,
@@ -393,6 +403,26 @@ pub enum CompactorName {
     Extract,
     /// A summary by a model
     Model,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeName {
+    /// A conversation
+    Chat,
+    /// A conversation with an agent
+    Agent,
+    /// A step of a workflow
+    Run,
+}
+
+impl From<ModeName> for SessionMode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Chat => Self::Chat,
+            ModeName::Agent => Self::Agent,
+            ModeName::Run => Self::Run,
+        }
+    }
 }
 
 /// Reads a number of this range: `32k`, `1.5m`, `4096`.

@@ -44,6 +44,26 @@ pub enum Pool {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
+    /// Have resources work again that failed or were retired
+    Repair {
+        /// Their ids
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+    /// Take resources out of service that are available or failed; `ctx pool repair` brings them back
+    Retire {
+        /// Their ids
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+    /// Say which tools a capability takes, for every agent of the pool; without tools, show what it takes
+    Map {
+        /// The capability; all of them unless given
+        capability: Option<String>,
+        /// Its tools: an agent needs all of them
+        #[arg(value_name = "TOOL")]
+        tools: Vec<String>,
+    },
     /// What those in service can do, and who is available
     Catalog,
     /// Who would take a task that needs this, or what is missing
@@ -148,6 +168,9 @@ pub struct TaskDispatch {
     /// Its id; the same twice is one task
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
+    /// Its id in the tracker of work (bd), for whoever does it
+    #[arg(long, value_name = "ID")]
+    pub bd_task: Option<String>,
     /// The task that it is a part of
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,

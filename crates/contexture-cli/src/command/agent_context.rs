@@ -54,7 +54,7 @@ pub fn agent_context(
 }
 
 /// A file that is one JSON document.
-pub(super) fn document(file: &Path) -> Result<(Value, Source), CliError> {
+pub fn document(file: &Path) -> Result<(Value, Source), CliError> {
     let source = Source {
         file: file.to_owned(),
         line: None,

@@ -37,6 +37,7 @@ use contexture::ContextError;
 use contexture::build::BuildInput;
 use serde_json::Value;
 
+pub use self::agent_context::document;
 use crate::args::{Args, Source};
 use crate::error::CliError;
 use crate::output::Out;
@@ -91,7 +92,7 @@ fn read(source: &Source) -> Result<BuildInput, CliError> {
 }
 
 /// Names the file in an error.
-fn at(source: &Source) -> impl Fn(ContextError) -> CliError + use<> {
+pub fn at(source: &Source) -> impl Fn(ContextError) -> CliError + use<> {
     let place = input::place(&source.file);
     move |error| CliError::Context {
         place: place.clone(),

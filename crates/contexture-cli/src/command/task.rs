@@ -169,6 +169,7 @@ fn new(options: &TaskDispatch) -> Result<Value, CliError> {
         "requires": requirements(&options.requires, "--requires")?,
         "to": options.to,
         "note": options.note,
+        "bdTaskId": options.bd_task,
         "parent": options.parent,
         "priority": options.priority,
         "limits": limits,

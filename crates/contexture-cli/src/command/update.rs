@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use contexture::ContextManager;
+use contexture::build::BuildInput;
 
 use super::{at, print, print_json, read, to_value};
 use crate::args::{Build, Format};
@@ -14,6 +15,12 @@ pub fn update(options: &Build, json: bool, dir: Option<&Path>) -> Result<(), Cli
     let input = read(&options.source)?;
     let settings = settings(&options.limits, &input, options.format, dir)?;
     let manager = ContextManager::new(settings)?;
+    // What it says of itself is in the settings already, where flags beat it.
+    let input = BuildInput {
+        session_entries: input.session_entries,
+        turn: input.turn,
+        ..BuildInput::default()
+    };
     let result = manager
         .compute_context_updates(input)
         .map_err(at(&options.source))?;

@@ -17,7 +17,8 @@ use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet::{daemon, reach};
 use crate::view::{Paint, plural};
-use crate::work::{self, ByAgent, ByCommand, Native, RemoteHub};
+use crate::work::{self, ByAgent, ByCommand, Native, PROVIDE, RemoteHub};
+use crate::{agent, store};
 
 /// A worker's own key, on a machine that has nothing else of the project.
 const KEY: &str = "CONTEXTURE_WORKER_KEY";
@@ -31,11 +32,18 @@ pub fn worker(options: &Worker, json: bool, dir: Option<&Path>) -> Result<(), Cl
         let resource = resource(options, &seat.name)?;
         let hub = hub(&config, &seat).await?;
         let executor: Arc<dyn Executor> = match &options.by {
-            Some(agent) => Arc::new(ByAgent::new(Arc::new(reach(dir)?), agent)),
+            Some(agent) => {
+                let fleet = reach(dir)?;
+                fleet.call("agent.show", json!({"name": agent})).await?;
+                Arc::new(ByAgent::new(Arc::new(fleet), agent))
+            }
             None if !options.command.is_empty() => {
                 Arc::new(ByCommand::new(&options.command, config::here()?)?)
             }
-            None => Arc::new(Native::new(&options.agent, dir.map(Path::to_owned))),
+            None => {
+                check_tools(options, &resource, &config).await?;
+                Arc::new(Native::new(&options.agent, dir.map(Path::to_owned)))
+            }
         };
         let id = seat.name.clone();
         if json {
@@ -71,6 +79,37 @@ pub fn worker(options: &Worker, json: bool, dir: Option<&Path>) -> Result<(), Cl
         let made = made.map_err(|error| RpcError::new(Why::Failed, error.to_string()))?;
         made.run(ending).await.map_err(work::hub_error)
     })
+}
+
+/// Refuses what our own loop has no tool for here: it would be chosen, and could only talk of it.
+async fn check_tools(
+    options: &Worker,
+    resource: &NewResource,
+    config: &Config,
+) -> Result<(), CliError> {
+    if resource.capabilities.is_empty() {
+        return Ok(());
+    }
+    let home = store::of(config)?;
+    let here = agent::names_here(&options.agent, config, &home).await?;
+    let (_, loaded) = super::pool::load(&home)?;
+    let table = loaded.board.pool().capability_tools();
+    for capability in resource.capabilities.keys() {
+        let missing = work::missing(table.needed(capability).map(Name::as_str), &here);
+        if !missing.is_empty() {
+            return Err(CliError::NotAllowed {
+                what: format!(
+                    "--capability {capability}: no tool here provides it; it takes {}",
+                    missing.join(", ")
+                ),
+                hint: format!(
+                    "{PROVIDE}. Here: {}",
+                    here.into_iter().collect::<Vec<_>>().join(", ")
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Who we are: by the key that we were given, or as the owner.

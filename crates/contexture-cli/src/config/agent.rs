@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use contexture::ContextError;
-use contexture::prompt::ToolPolicy;
+use contexture::prompt::{AgentInfo, RunContext, SessionMode, ToolPolicy};
 use contexture_tools::mcp::{self, ServerConfig};
 use serde_json::Value;
 
@@ -20,6 +20,11 @@ pub struct AgentConfig {
     pub mcp_servers: Vec<ServerConfig>,
     /// Which tools may be used: each policy must allow one.
     pub tool_policies: Vec<ToolPolicy>,
+    /// The system prompt for requests that have none.
+    pub system_prompt: Option<String>,
+    pub mode: Option<SessionMode>,
+    pub persona: Option<AgentInfo>,
+    pub run_context: Option<RunContext>,
     /// What shell commands may do.
     pub shell: ShellConfig,
     /// Whether skills are looked for.
@@ -69,6 +74,8 @@ pub enum Sandbox {
 }
 
 const DENY_READ: &str = "shell.denyRead";
+pub(super) const PERSONA: &str = "agent.persona";
+pub(super) const RUN_CONTEXT: &str = "agent.runContext";
 
 impl AgentConfig {
     pub(super) fn read(layers: &Layers<'_>, root: &Path) -> Result<Self, ContextError> {
@@ -86,6 +93,18 @@ impl AgentConfig {
             base_url: layers.text("baseUrl"),
             mcp_servers: servers(layers)?,
             tool_policies: policies(layers)?,
+            system_prompt: layers.text("prompt.system").map(|chosen| chosen.value),
+            mode: layers
+                .text("agent.mode")
+                .and_then(|chosen| SessionMode::parse(&chosen.value)),
+            persona: layers
+                .get(PERSONA)
+                .map(|chosen| persona(chosen.value))
+                .transpose()?,
+            run_context: layers
+                .get(RUN_CONTEXT)
+                .map(|chosen| run_context(chosen.value))
+                .transpose()?,
             shell: ShellConfig {
                 network: switch("shell.network", false),
                 writable: writable(layers, root),
@@ -188,4 +207,14 @@ fn texts(value: &Value) -> Vec<String> {
 /// A policy as a document has it.
 pub(super) fn policy(value: &Value) -> Result<ToolPolicy, ContextError> {
     ToolPolicy::from_value(value.clone()).map_err(|error| error.within("toolPolicy"))
+}
+
+/// A persona as a document has it.
+pub(super) fn persona(value: &Value) -> Result<AgentInfo, ContextError> {
+    AgentInfo::from_value(value.clone()).map_err(|error| error.within(PERSONA))
+}
+
+/// A step of a workflow as a document has it.
+pub(super) fn run_context(value: &Value) -> Result<RunContext, ContextError> {
+    RunContext::from_value(value.clone()).map_err(|error| error.within(RUN_CONTEXT))
 }

@@ -144,6 +144,11 @@ fn document(path: &Path) -> Result<(Map<String, Value>, trust::Configuration), C
         let over = document.get("context").and_then(Value::as_object);
         context(&over.cloned().unwrap_or_default())?;
         document.get("toolPolicy").map(agent::policy).transpose()?;
+        keys::at(&document, agent::PERSONA)
+            .map(agent::persona)
+            .transpose()?;
+        let run_context = keys::at(&document, agent::RUN_CONTEXT);
+        run_context.map(agent::run_context).transpose()?;
         document.get("mcpServers").map(mcp::read).transpose()?;
         fleet::hooks(document.get("hooks"))?;
         work::prices(document.get("prices"))?;

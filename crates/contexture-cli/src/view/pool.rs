@@ -51,7 +51,7 @@ pub fn catalog(pool: &Pool, paint: Paint) -> String {
         let pad = " ".repeat(names.saturating_sub(super::width(name)));
         let free = entry.available_count();
         let colour = if free == 0 { 173 } else { 71 };
-        let ids: Vec<&str> = entry.available().take(20).map(|id| id.as_str()).collect();
+        let ids: Vec<&str> = entry.best(20).map(|id| id.as_str()).collect();
         let line = format!(
             " {}{pad}  {}  {:>7}  {}",
             paint.bold(name),
@@ -71,11 +71,13 @@ fn about(resource: &Resource) -> String {
     if let Some(task) = resource.task() {
         words.push(format!("[{}]", safe(task)));
     }
-    for (kind, level) in resource.can() {
+    let (can, declared) = (resource.can(), resource.declared());
+    let own = declared.keys().filter_map(|kind| can.get_key_value(kind));
+    let given = can.iter().filter(|(kind, _)| !declared.contains_key(*kind));
+    for (kind, level) in own.chain(given) {
         words.push(format!("{kind}:{}", level.get()));
     }
-    let claims = resource.declared().keys();
-    let claims = claims.filter(|kind| !resource.can().contains_key(*kind));
+    let claims = declared.keys().filter(|kind| !can.contains_key(*kind));
     words.extend(claims.map(|kind| format!("{kind} (no tools)")));
     if let (Status::Error, Some(error)) = (resource.status(), resource.last_error()) {
         words.push(format!("— {}", safe(error)));

@@ -26,15 +26,8 @@ impl ByAgent {
     }
 
     async fn prompt(&self, job: &Job) -> Result<Came, CliError> {
-        let agent = self
-            .fleet
-            .call("agent.show", json!({"name": self.name}))
-            .await?;
-        if agent["state"].as_str() != Some("running") {
-            self.fleet
-                .call("agent.start", json!({"name": self.name}))
-                .await?;
-        }
+        let afresh = json!({"name": self.name, "newSession": true});
+        self.fleet.call("agent.start", afresh).await?;
         let text = format!("{}\n\n{}", job.context, job.description);
         let prompt = json!({"name": self.name, "text": text});
         let done = self.fleet.call("agent.prompt", prompt).await?;

@@ -19,7 +19,7 @@ use contexture_store::{BoardLog, HUB_KEY, Key, StoreError};
 
 pub use agent::ByAgent;
 pub use command::ByCommand;
-pub use native::{Native, told};
+pub use native::{Native, PROVIDE, missing, told};
 pub use remote::RemoteHub;
 pub use tools::{PoolTools, TOOLS};
 

@@ -74,6 +74,21 @@ impl Native {
             mut chat,
             ..
         } = agent::make(&self.options, begin).await?;
+        let offer = agent.tools.offer();
+        let here = offer.tools().iter().map(|tool| tool.spec().name.clone());
+        let here: BTreeSet<String> = here.collect();
+        let missing = missing(job.needs.iter().map(String::as_str), &here);
+        if !missing.is_empty() {
+            let what = format!(
+                "`{}` has no tool {} here, which the task takes",
+                job.executor,
+                missing.join(", ")
+            );
+            return Ok(Came::hopeless(
+                format!("{what}: {PROVIDE}"),
+                Spent::default(),
+            ));
+        }
         agent.options.limits.budget = Budget {
             max_tokens: job.max_tokens,
             max_cost_micros: job.max_cost_micros,
@@ -159,10 +174,30 @@ pub fn told(context: &str) -> Section {
     }
 }
 
-/// The tools that were granted, by the names that they have here. Spec 003 calls the shell otherwise than spec 001.
+/// What makes up for a tool that is missing.
+pub const PROVIDE: &str = "have an MCP server provide it (mcpServers in contexture.json), or say which tool does it: \
+                           `ctx pool map CAPABILITY TOOL…`";
+
+/// Those of the tools that nothing here is, by the names that they have here.
+pub fn missing<'a>(needed: impl Iterator<Item = &'a str>, here: &BTreeSet<String>) -> Vec<&'a str> {
+    let bare = |name: &String| {
+        name.split_once(':')
+            .map_or(name.clone(), |(_, bare)| bare.to_owned())
+    };
+    let bare: BTreeSet<String> = here.iter().map(bare).collect();
+    let is_here = |tool: &str| {
+        here.contains(tool) || bare.contains(tool) || tool == SHELL && here.contains("exec_shell")
+    };
+    needed.filter(|tool| !is_here(tool)).collect()
+}
+
+/// The shell as spec 003 calls it, otherwise than spec 001.
+const SHELL: &str = "shell_exec";
+
+/// The tools that were granted, by the names that they have here.
 fn names(granted: BTreeSet<String>) -> BTreeSet<String> {
     let mut all = granted;
-    if all.contains("shell_exec") {
+    if all.contains(SHELL) {
         all.insert("exec_shell".to_owned());
     }
     all

@@ -81,6 +81,24 @@ impl Fleet {
         }
     }
 
+    /// Starts an agent in a session that knows nothing of the one before: for a task. One that runs is started anew,
+    /// unless it works on a prompt.
+    pub(crate) async fn start_afresh(
+        self: &Arc<Self>,
+        agent: &Arc<Agent>,
+    ) -> Result<Record, RpcError> {
+        if let Some(running) = agent.running() {
+            // Held until it is stopped, so that nobody begins a prompt meanwhile.
+            let _busy = running.idle(agent.name())?;
+            self.stop_agent(agent, true).await?;
+        }
+        self.note(agent, |record| {
+            (record.session_id, record.own_session_id) = (None, None);
+        })
+        .await?;
+        self.start_agent(agent).await
+    }
+
     /// Stops an agent, for good or until the daemon is back. Its tokens end first.
     pub(crate) async fn stop_agent(
         &self,

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
 
 use super::{Agent, Running};
 use crate::{RpcError, Updates, Why};
@@ -33,11 +34,7 @@ impl Agent {
         updates: Option<Updates>,
     ) -> Result<Value, RpcError> {
         let running = self.at_work()?;
-        let Ok(busy) = Arc::clone(&running.busy).try_lock_owned() else {
-            let what = format!("`{}` works on another prompt", self.name());
-            let hint = format!("wait for it, or `ctx agent cancel {}`", self.name());
-            return Err(RpcError::new(Why::Conflict, what).hint(hint));
-        };
+        let busy = running.idle(self.name())?;
         let off = CallOff(Arc::clone(&running));
         // In a task of its own, so that what was said is written down whoever still waits for it.
         let working = tokio::spawn(async move {
@@ -48,6 +45,17 @@ impl Agent {
         let done = working.await;
         std::mem::forget(off);
         done.unwrap_or_else(|_| Err(RpcError::new(Why::Failed, "it ended in the middle")))
+    }
+}
+
+impl Running {
+    /// Its turn for one prompt, unless it works on another.
+    pub(super) fn idle(&self, name: &str) -> Result<OwnedMutexGuard<()>, RpcError> {
+        Arc::clone(&self.busy).try_lock_owned().map_err(|_| {
+            let what = format!("`{name}` works on another prompt");
+            let hint = format!("wait for it, or `ctx agent cancel {name}`");
+            RpcError::new(Why::Conflict, what).hint(hint)
+        })
     }
 }
 

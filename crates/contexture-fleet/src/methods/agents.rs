@@ -68,7 +68,13 @@ pub(super) fn table() -> Vec<Entry> {
             "agent.start",
             "Starts an agent with its context",
             Who::Owner,
-            by_name(),
+            object(&[
+                ("name", text("the agent's name")),
+                (
+                    "newSession?",
+                    json!({"type": "boolean", "description": "whether it begins a new session, started anew if it runs"}),
+                ),
+            ]),
             agent(),
             start,
         ),
@@ -184,10 +190,23 @@ fn show(fleet: Arc<Fleet>, mut call: Call) -> Answering {
     Box::pin(async move { Ok(shown(&*named(&fleet, &mut call)?)) })
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Start {
+    name: String,
+    #[serde(default)]
+    new_session: bool,
+}
+
 fn start(fleet: Arc<Fleet>, mut call: Call) -> Answering {
     Box::pin(async move {
-        let agent = named(&fleet, &mut call)?;
-        fleet.start_agent(&agent).await?;
+        let Start { name, new_session } = params(&mut call)?;
+        let agent = fleet.agents.get(&name)?;
+        if new_session {
+            fleet.start_afresh(&agent).await?;
+        } else {
+            fleet.start_agent(&agent).await?;
+        }
         Ok(shown(&agent))
     })
 }

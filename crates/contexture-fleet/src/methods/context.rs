@@ -69,15 +69,13 @@ fn estimate(fleet: Arc<Fleet>, call: Call) -> Answering {
     }))
 }
 
-/// What came in, and the settings for it: the project's, with what the input itself says on top.
+/// What came in, and the settings for it: the project's, which count as the input's model does. The manager puts what
+/// the input says of itself on top.
 fn read(fleet: &Fleet, params: &Value) -> Result<(BuildInput, Settings), RpcError> {
     let input = BuildInput::read(params.to_string().as_bytes())?;
     let mut settings = fleet.settings.clone();
-    settings.config = input.config_over(settings.config)?;
-    settings.params = input.params.clone();
     if let Some(model) = &input.model {
         settings.tokenizer = for_model(Some(model));
-        settings.model = Some(model.clone());
     }
     Ok((input, settings))
 }

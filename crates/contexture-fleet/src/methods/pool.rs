@@ -1,5 +1,6 @@
 //! `pool.*`: who there is to work, and what each can do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use contexture::pool::{Change, ContextOptions, Locale, Name, NewResource, Pool, Requirement};
@@ -68,7 +69,7 @@ pub(super) fn table() -> Vec<Entry> {
             Who::Owner,
             object(&[("ids", list(&id()))]),
             changed(),
-            remove,
+            |fleet, call| each_of(fleet, call, |id| Change::Removed { id }),
         ),
         method(
             "pool.grant",
@@ -85,6 +86,36 @@ pub(super) fn table() -> Vec<Entry> {
             object(&[("id", id()), ("tool", text("the tool's name"))]),
             changed(),
             |fleet, call| tool(fleet, call, |id, tool| Change::Revoked { id, tool }),
+        ),
+        method(
+            "pool.map",
+            "Says which tools a capability takes: all of them, for every agent of the pool",
+            Who::Owner,
+            object(&[
+                ("capability", text("the capability")),
+                ("tools", list(&text("a tool's name"))),
+            ]),
+            object(&[
+                ("capability", text("the capability")),
+                ("tools", list(&text("a tool's name"))),
+            ]),
+            map,
+        ),
+        method(
+            "pool.repair",
+            "Has resources work again that failed or were retired, all or none",
+            Who::Owner,
+            object(&[("ids", list(&id()))]),
+            changed(),
+            repair,
+        ),
+        method(
+            "pool.retire",
+            "Takes resources out of service that are available or failed, all or none",
+            Who::Owner,
+            object(&[("ids", list(&id()))]),
+            changed(),
+            |fleet, call| each_of(fleet, call, retired),
         ),
         method(
             "pool.key",
@@ -182,16 +213,57 @@ fn add(fleet: Arc<Fleet>, mut call: Call) -> Answering {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Remove {
+struct Ids {
     ids: Vec<String>,
 }
 
-fn remove(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+fn retired(id: Name) -> Change {
+    Change::Retired { id, by_owner: true }
+}
+
+fn each_of(fleet: Arc<Fleet>, mut call: Call, change: fn(Name) -> Change) -> Answering {
     Box::pin(async move {
-        let Remove { ids } = params(&mut call)?;
-        let one = |id: &String| Ok(Change::Removed { id: Name::new(id)? });
+        let Ids { ids } = params(&mut call)?;
+        let one = |id: &String| Ok(change(Name::new(id)?));
         let all = ids.iter().map(one).collect::<Result<_, RpcError>>()?;
         changing(fleet, all).await
+    })
+}
+
+fn repair(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Ids { ids } = params(&mut call)?;
+        let ids = ids.iter().map(|id| Ok(Name::new(id)?));
+        let ids: Vec<Name> = ids.collect::<Result<_, RpcError>>()?;
+        let named = ids.clone();
+        let repaired = fleet.dispatcher.change(move |board, now| {
+            let changes: Vec<Change> = ids.iter().map(|id| board.pool().repair(id)).collect();
+            for change in changes {
+                board.change(change, &now.at)?;
+            }
+            Ok(((), Vec::new()))
+        });
+        repaired.await?;
+        Ok(json!({"ids": named}))
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mapped {
+    capability: String,
+    tools: Vec<String>,
+}
+
+fn map(fleet: Arc<Fleet>, mut call: Call) -> Answering {
+    Box::pin(async move {
+        let Mapped { capability, tools } = params(&mut call)?;
+        let capability = Name::new(&capability)?;
+        let tools = tools.iter().map(|tool| Ok(Name::new(tool)?));
+        let tools: BTreeSet<Name> = tools.collect::<Result<_, RpcError>>()?;
+        let answer = json!({"capability": capability, "tools": tools});
+        changing(fleet, vec![Change::Mapped { capability, tools }]).await?;
+        Ok(answer)
     })
 }
 

@@ -31,6 +31,8 @@ pub struct Job {
     pub context: String,
     /// The tools that it may use; nothing: all that it has.
     pub tools: Option<BTreeSet<String>>,
+    /// Those of them that the task takes: without one of these it cannot be done.
+    pub needs: BTreeSet<String>,
     /// The most tokens.
     pub max_tokens: Option<u64>,
     /// The most money, in millionths of a dollar.

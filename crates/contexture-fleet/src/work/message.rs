@@ -36,6 +36,9 @@ pub(crate) struct Offer {
     /// The tools that the executor holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<BTreeSet<String>>,
+    /// Those of them that the task takes.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub needs: BTreeSet<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -61,6 +61,9 @@ impl Out {
         let left = board.tasks().left(task.id());
         let resource = board.pool().get(to.as_str())?;
         let tools = resource.tools().map(|tool| tool.as_str().to_owned());
+        let required = task.is().requires.iter().map(|one| &one.capability);
+        let own = required.filter(|capability| resource.can().contains_key(*capability));
+        let needs = own.flat_map(|capability| board.pool().capability_tools().needed(capability));
         Some(Self {
             to: to.clone(),
             voice: None,
@@ -72,6 +75,7 @@ impl Out {
                 bd_task_id: task.is().bd_task_id.clone(),
                 context: task.context().unwrap_or_default().to_owned(),
                 tools: Some(tools.collect()),
+                needs: needs.map(|tool| tool.as_str().to_owned()).collect(),
                 max_tokens: left.max_tokens,
                 max_cost_micros: left.max_cost_micros,
                 seconds: left.seconds,

@@ -119,9 +119,7 @@ async fn by_agent(fleet: &Arc<Fleet>, job: &Job, cancel: &Cancel) -> Came {
     }
     let doing = async {
         let agent = fleet.agents.get(&job.executor)?;
-        if agent.running().is_none() {
-            fleet.start_agent(&agent).await?;
-        }
+        fleet.start_afresh(&agent).await?;
         let text = format!("{}\n\n{}", job.context, job.description);
         agent.prompt(text, None).await
     };

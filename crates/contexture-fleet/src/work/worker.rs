@@ -301,6 +301,7 @@ impl Worker {
             bd_task_id: offer.bd_task_id,
             context,
             tools: offer.tools,
+            needs: offer.needs,
             max_tokens: offer.max_tokens,
             max_cost_micros: offer.max_cost_micros,
         };

@@ -68,7 +68,7 @@ fn fields(home: Home<'_>) {
         called("exec_shell", Some(false), Some("exit 1")),
         called("canvas", None, None),
     ];
-    memories.append(&key, first).unwrap();
+    memories.put(&key, first).unwrap();
     let mut line = lines(log.as_ref(), &Stream::memory(key.clone())).remove(0);
     line.as_object_mut().unwrap().remove("id").unwrap();
     assert_eq!(
@@ -90,7 +90,7 @@ fn cut(home: Home<'_>) {
     let (log, key) = (home(), key());
     let memories = Memories::new(log, 200);
     memories
-        .append(
+        .put(
             &key,
             Execution {
                 user_preview: "é".repeat(2_001),
@@ -110,9 +110,16 @@ fn same_run(home: Home<'_>) {
     let (log, key) = (home(), key());
     let memories = Memories::new(log, 200);
     for n in [1, 1, 2, 1, 2] {
-        memories.append(&key, run(n)).unwrap();
+        memories.put(&key, run(n)).unwrap();
     }
     assert_eq!(requests(&memories, &key), ["r1", "r2"]);
+    // A run is remembered while it goes on.
+    let mut more = run(1);
+    more.tool_calls = vec![called("shell", None, None)];
+    memories.put(&key, more).unwrap();
+    let lines = memories.load(&key).unwrap().lines;
+    assert_eq!(requests(&memories, &key), ["r1", "r2"]);
+    assert_eq!(lines[0].tool_calls, [called("shell", None, None)]);
 }
 
 fn window(home: Home<'_>) {
@@ -124,10 +131,10 @@ fn window(home: Home<'_>) {
             called("shell", Some(n != 1), None),
             called("other", None, None),
         ];
-        memories.append(&key, run).unwrap();
+        memories.put(&key, run).unwrap();
     }
     assert_eq!(requests(&memories, &key), ["r0", "r1", "r2", "r3"]);
-    memories.append(&key, run(4)).unwrap();
+    memories.put(&key, run(4)).unwrap();
     assert_eq!(requests(&memories, &key), [COMPACTED, "r2", "r3", "r4"]);
     let first = memories.load(&key).unwrap().lines.remove(0);
     let all = first.compacted.unwrap();
@@ -146,7 +153,7 @@ fn summary_of_summary(home: Home<'_>) {
     for n in 0..30 {
         let mut run = run(n);
         run.tool_calls = vec![called("shell", Some(n % 3 != 0), None)];
-        memories.append(&key, run).unwrap();
+        memories.put(&key, run).unwrap();
         let kept = memories.load(&key).unwrap();
         assert!(kept.lines.len() <= 3);
         let count = |run: &Execution| run.compacted.as_ref().map_or(1, |all| all.count);
@@ -175,10 +182,10 @@ fn skipped_runs(home: Home<'_>) {
     log.append(&stream, Expected::Any, &strange).unwrap();
     let memories = Memories::new(log, 3);
     for n in 0..3 {
-        memories.append(&key, run(n)).unwrap();
+        memories.put(&key, run(n)).unwrap();
         assert_eq!(requests(&memories, &key).len(), n + 1, "run {n}");
     }
-    memories.append(&key, run(3)).unwrap();
+    memories.put(&key, run(3)).unwrap();
     assert_eq!(requests(&memories, &key), [COMPACTED, "r2", "r3"]);
     let first = memories.load(&key).unwrap().lines.remove(0);
     assert_eq!(first.compacted.unwrap().count, 2);
@@ -193,7 +200,7 @@ fn newer_runs(home: Home<'_>) {
         .unwrap();
     let memories = Memories::new(Arc::clone(&log), 2);
     for n in 0..5 {
-        memories.append(&key, run(n)).unwrap();
+        memories.put(&key, run(n)).unwrap();
     }
     let read = memories.load(&key).unwrap();
     assert_eq!((read.lines.len(), read.skipped), (5, 1));
@@ -209,13 +216,13 @@ fn many_at_once(home: Home<'_>) {
             let (memories, key) = (&memories, &key);
             scope.spawn(move || {
                 for n in 0..12 {
-                    memories.append(key, run(who * 12 + n)).unwrap();
+                    memories.put(key, run(who * 12 + n)).unwrap();
                 }
             });
         }
     });
     // Whoever is alone makes the room that the others left to make.
-    memories.append(&key, run(48)).unwrap();
+    memories.put(&key, run(48)).unwrap();
     let kept = memories.load(&key).unwrap();
     assert_eq!(kept.lines.len(), 5);
     let count = |run: &Execution| run.compacted.as_ref().map_or(1, |all| all.count);

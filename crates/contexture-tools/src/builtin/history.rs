@@ -25,9 +25,12 @@ pub(super) fn load(
     const NAME: &str = "chat_load_history";
     let (count, offset) = (COUNT.of(arguments)?, OFFSET.of(arguments)?);
     let matches = matcher(text(arguments, "keyword", LONGEST_KEYWORD)?);
+    // This run's own lines stand in the conversation.
+    let is_earlier = |said: &Said| said.request_id.as_deref() != Some(run.run_id());
+    let wanted = |said: &Said| is_earlier(said) && matches(&said.text);
     let found = stores
         .transcripts
-        .last(&chat(run)?, count, offset, |said| matches(&said.text))
+        .last(&chat(run)?, count, offset, wanted)
         .map_err(|error| failed(&error))?;
     let blocks: Vec<String> = found.lines.iter().map(block).collect();
     let fitted = fitted(Template::ChatHistory, &blocks)?;

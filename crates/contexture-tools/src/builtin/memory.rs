@@ -17,10 +17,13 @@ pub(super) fn load(
 ) -> Result<Outcome, String> {
     const NAME: &str = "agent_load_context";
     let (count, offset) = (COUNT.of(arguments)?, OFFSET.of(arguments)?);
-    let memory = stores
+    let mut memory = stores
         .memories
         .load(&chat(run)?)
         .map_err(|error| failed(&error))?;
+    memory
+        .lines
+        .retain(|known| known.request_id != run.run_id());
     let end = memory.lines.len().saturating_sub(offset);
     let begin = end.saturating_sub(count);
     let blocks: Vec<String> = memory.lines[begin..end].iter().map(block).collect();
@@ -75,6 +78,6 @@ fn call(outcome: &ToolOutcome) -> String {
         (Some(false), Some(error)) => format!("{tool} failed ({})", one_line(error)),
         (Some(false), None) => format!("{tool} failed"),
         (Some(true), _) => format!("{tool} worked"),
-        (None, _) => tool,
+        (None, _) => format!("{tool} did not end"),
     }
 }

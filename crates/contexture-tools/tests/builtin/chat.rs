@@ -164,6 +164,8 @@ async fn runs_come_as_one_message_of_the_systems() {
     for n in 0..3 {
         scene.did("chat", &format!("r{n}"), &format!("task {n}\nrun r9 (now)"));
     }
+    // The run that asks stands in the conversation itself.
+    scene.did("chat", "run", "task of now");
     let outcome = scene
         .call("agent_load_context", json!({ "count": 2 }))
         .await;
@@ -171,6 +173,7 @@ async fn runs_come_as_one_message_of_the_systems() {
     let (role, content) = scene.injected();
     assert_eq!(role, "system");
     assert!(!content.contains("task 0") && content.contains("asked: task 1"));
+    assert!(!content.contains("task of now"), "{content}");
     // What was asked cannot pass for a run.
     let heads = content.lines().filter(|line| line.starts_with("run "));
     assert_eq!(heads.count(), 2, "{content}");

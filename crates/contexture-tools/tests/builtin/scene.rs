@@ -91,7 +91,7 @@ impl Scene {
             ..Execution::default()
         };
         let key = Key::new(chat).unwrap();
-        self.stores.memories.append(&key, run).unwrap();
+        self.stores.memories.put(&key, run).unwrap();
     }
 
     /// The only injection since this was last asked: whose it is, and what it says.

@@ -29,6 +29,10 @@ pub struct Metadata {
     pub output_count: usize,
     /// Messages left out because they are not to be in the context.
     pub filtered_count: usize,
+    /// Messages left out because there is nothing in them.
+    pub empty_count: usize,
+    /// Messages left out because they answer no call, came twice, or are more than `maxMessages`.
+    pub dropped_count: usize,
     /// Whether there is a system prompt.
     pub system_prompt_included: bool,
     /// Its length in UTF-16 units, as the spec's language counts.
@@ -62,11 +66,14 @@ pub fn compose(options: &ComposeOptions) -> Result<Composed, ContextError> {
         reveals: true,
     };
     let weave = Weave::of(&view, &pricing, &mut Pieces::default())?;
-    let filtered_count = weave
-        .excluded
-        .iter()
-        .filter(|(_, rule)| *rule == Rule::Filtered)
-        .count();
+    let excluded = |rule: Rule| {
+        weave
+            .excluded
+            .iter()
+            .filter(|(_, other)| *other == rule)
+            .count()
+    };
+    let (filtered_count, empty_count) = (excluded(Rule::Filtered), excluded(Rule::Empty));
     let items = newest(&weave.items, options.settings.max_messages);
     messages.extend(items.iter().map(|item| openai::shown(&item.piece.message)));
     Ok(Composed {
@@ -74,6 +81,9 @@ pub fn compose(options: &ComposeOptions) -> Result<Composed, ContextError> {
             input_count: options.messages.len(),
             output_count: messages.len(),
             filtered_count,
+            empty_count,
+            dropped_count: weave.excluded.len() - filtered_count - empty_count + weave.items.len()
+                - items.len(),
             system_prompt_included: options.settings.include_system_prompt,
             system_prompt_length,
         },

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{ContextConfig, Turn};
 use crate::json::{self, MAX_HELD_BYTES, kind, object};
 use crate::message::{openai, params};
-use crate::prompt::{Section, Stability};
+use crate::prompt::Section;
 use crate::{ContextError, Entry, Message};
 
 /// Spec 002's `ContextBuildInput`, and what else a build can be given.
@@ -71,6 +71,13 @@ impl BuildInput {
             input.push_message(message);
         }
         input
+    }
+
+    /// The same with a system prompt for this call alone.
+    #[must_use]
+    pub fn with_system_prompt(mut self, text: impl Into<String>) -> Self {
+        self.turn.system_prompt = Some(text.into());
+        self
     }
 
     /// The limits: the caller's, with what the input itself says on top.
@@ -166,14 +173,9 @@ impl BuildInput {
         }
         let mut messages = take_messages(&mut map, "inputMessages")?;
         messages.extend(take_messages(&mut map, "newMessages")?);
-        let mut sections = take_sections(&mut map)?;
-        if let Some(text) = take_text(&mut map, "systemPrompt")? {
-            let all = sections.get_or_insert_default();
-            all.retain(|section| section.stability == Stability::Volatile);
-            all.insert(0, system_section(text));
-        }
         input.turn = Turn {
-            sections,
+            system_prompt: take_text(&mut map, "systemPrompt")?,
+            sections: take_sections(&mut map)?,
             tools: match map.shift_remove("toolSpecs") {
                 None | Some(Value::Null) => None,
                 Some(value) => Some(array(value).map_err(|e| e.within("toolSpecs"))?),
@@ -218,17 +220,6 @@ impl BuildInput {
 
 const SHAPES: &str = "the input is an input object (sessionEntries, inputMessages, …), entries or messages as \
                       JSONL, an array of messages, or `{\"messages\":[…]}`";
-
-/// The section that a plain system prompt becomes.
-pub(super) fn system_section(text: String) -> Section {
-    Section {
-        name: "system".to_owned(),
-        origin: "input".to_owned(),
-        stability: Stability::Stable,
-        priority: 0,
-        text,
-    }
-}
 
 /// Whether the bytes are one JSON object a line: the first two lines that are not blank both begin
 /// one. In a document over several lines the second line is a key or a bracket, or is indented and

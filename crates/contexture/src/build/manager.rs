@@ -52,22 +52,28 @@ impl ContextManager {
 
     /// The request for a turn.
     pub fn build_context(&self, input: BuildInput) -> Result<BuildResult, ContextError> {
+        let settings = self.settings_of(&input)?;
         let mut turn = input.turn;
         if turn.hints.is_none() {
             turn.hints = self.hints.as_ref().map(|provider| provider.hints());
         }
-        let mut session = Session::open(self.settings.clone(), input.session_entries)?;
+        let mut session = Session::open(settings, input.session_entries)?;
         Ok(session.build(turn)?.to_result())
     }
 
     /// What to append when a turn goes on, or when a provider refused a request as too long: new
-    /// messages and compactions, nothing reordered.
+    /// messages and compactions, nothing reordered. A system prompt that the call began with still holds.
     pub fn compute_context_updates(
         &self,
         input: UpdateRequest,
     ) -> Result<UpdateResult, ContextError> {
-        let mut session = Session::open(self.settings.clone(), input.session_entries)?;
-        let built = session.build(input.turn)?;
+        let settings = self.settings_of(&input)?;
+        let mut turn = input.turn;
+        let mut session = Session::open(settings, input.session_entries)?;
+        if turn.system_prompt.is_none() && turn.sections.is_none() {
+            turn.system_prompt = session.prompt_of_one_call().map(str::to_owned);
+        }
+        let built = session.build(turn)?;
         let entries_to_append: Vec<Entry> = built.entries_to_append().cloned().collect();
         Ok(UpdateResult {
             updated_messages: (!entries_to_append.is_empty())
@@ -76,6 +82,19 @@ impl ContextManager {
             entries_to_append,
             stats: built.stats(),
         })
+    }
+
+    /// How the input is built: what it says itself over what the manager was made with.
+    fn settings_of(&self, input: &BuildInput) -> Result<Settings, ContextError> {
+        let mut settings = self.settings.clone();
+        settings.config = input.config_over(settings.config)?;
+        if let Some(model) = &input.model {
+            settings.model = Some(model.clone());
+        }
+        for (name, value) in &input.params {
+            settings.params.insert(name.clone(), value.clone());
+        }
+        Ok(settings)
     }
 
     /// The tokens of a request of these messages.

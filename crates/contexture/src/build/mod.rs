@@ -23,6 +23,7 @@ mod normalize;
 mod receipt;
 mod relieve;
 mod session;
+mod system;
 mod turn;
 
 pub use crate::message::Wire;

@@ -35,6 +35,8 @@ pub struct Settings {
     pub wire: Wire,
     /// The model that the body names.
     pub model: Option<String>,
+    /// The configured system prompt (`prompt.system`), for a call that brings none, over a log that has none of its own.
+    pub system_prompt: Option<String>,
     /// Parameters of the request. In a chat body all go out as they are; in others, those that the
     /// form has a place for, which may be under another name.
     pub params: Map<String, Value>,
@@ -48,6 +50,7 @@ impl Default for Settings {
             compactors: vec![Arc::new(super::Extract)],
             wire: Wire::default(),
             model: None,
+            system_prompt: None,
             params: Map::new(),
         }
     }

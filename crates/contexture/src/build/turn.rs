@@ -1,6 +1,6 @@
 use serde_json::{Map, Value};
 
-use super::{Session, dedupe};
+use super::{Session, dedupe, system};
 use crate::entry::{DeferredTool, ToolDelta, add_tools, tool_name};
 use crate::prompt::{Section, Stability};
 use crate::{ContextError, Entry, EntryId, Message, Payload};
@@ -8,6 +8,9 @@ use crate::{ContextError, Entry, EntryId, Message, Payload};
 /// What a turn brings, beside what the log has.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
+    /// The system prompt of this call alone, in the place of all stable sections: for the next call those that stood
+    /// there before hold again.
+    pub system_prompt: Option<String>,
     /// The whole system side as it is now; what differs from the log's is appended.
     pub sections: Option<Vec<Section>>,
     /// All tools as they are now.
@@ -44,8 +47,12 @@ impl Session {
                 .map(|e| e.timestamp.clone())
                 .unwrap_or_default(),
         };
+        let sections = match turn.system_prompt {
+            Some(text) => Some(system::prompted(system::of_one_call(text), turn.sections)),
+            None => turn.sections.or_else(|| self.standing_sections()),
+        };
         let changes = [
-            turn.sections.and_then(|s| self.changed_sections(&s)),
+            sections.and_then(|s| self.changed_sections(&s)),
             self.changed_tools(turn.tools.as_deref(), turn.deferred, turn.tool_reason),
             turn.runtime_init
                 .filter(|data| self.view.runtime_init() != Some(data))

@@ -17,6 +17,8 @@ pub(super) struct Fold {
     /// What became of each entry, by log position.
     pub(super) marks: Vec<Mark>,
     pub(super) sections: Vec<Section>,
+    /// The sections that hold without the system prompt of one call, while one is in effect.
+    pub(super) held_sections: Option<Vec<Section>>,
     /// Where each stable section was last said, by name.
     pub(super) section_sources: HashMap<String, usize>,
     pub(super) tools: Vec<Value>,
@@ -153,8 +155,12 @@ impl Fold {
                 let redacted = index.get(&target.entry_id).copied();
                 self.withhold(redacted);
                 let sources = &self.section_sources;
-                self.sections
-                    .retain(|s| redacted.is_none() || sources.get(&s.name).copied() != redacted);
+                let stays =
+                    |s: &Section| redacted.is_none() || sources.get(&s.name).copied() != redacted;
+                self.sections.retain(stays);
+                self.held_sections
+                    .iter_mut()
+                    .for_each(|held| held.retain(stays));
                 self.mark(index, target, |mark| mark.redacted = true)
             }
             // Its effect was worked out before the fold.
@@ -192,6 +198,11 @@ impl Fold {
 
     fn sections(&mut self, sections: &[Section], position: usize) -> Change {
         let mut change = Change::None;
+        if !sections.iter().any(Section::is_of_one_call) {
+            self.held_sections = None;
+        } else if self.held_sections.is_none() {
+            self.held_sections = Some(self.sections.clone());
+        }
         for section in sections {
             match section.stability {
                 Stability::Stable => {

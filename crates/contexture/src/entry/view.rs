@@ -164,6 +164,12 @@ impl View {
         &self.fold.sections
     }
 
+    /// The same as they hold without the system prompt of one call.
+    pub fn standing_sections(&self) -> &[Section] {
+        let held = self.fold.held_sections.as_ref();
+        held.unwrap_or(&self.fold.sections)
+    }
+
     /// The tools in effect, in order.
     pub fn tools(&self) -> &[Value] {
         &self.fold.tools

@@ -10,7 +10,8 @@ use crate::entry::ToolDelta;
 use crate::{ContextError, Entry, Payload, View, json};
 
 pub(super) fn read(bytes: &[u8]) -> Result<Imported, ContextError> {
-    let input = BuildInput::read(bytes)?;
+    let mut input = BuildInput::read(bytes)?;
+    let sections = input.turn.take_sections();
     let mut imported = Imported {
         source: Source::Transcript,
         entries: input.session_entries,
@@ -41,7 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Imported, ContextError> {
         let change = Object::from_iter([("model".to_owned(), model.into())]);
         before.push(entry(Payload::ModelChange(change)));
     }
-    if let Some(sections) = input.turn.sections.filter(|s| !s.is_empty()) {
+    if let Some(sections) = sections.filter(|s| !s.is_empty()) {
         before.push(entry(Payload::Sections { sections }));
     }
     if let Some(add) = input.turn.tools.filter(|t| !t.is_empty()) {

@@ -1,5 +1,3 @@
-use std::cmp::Reverse;
-
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -7,7 +5,7 @@ use super::index::{Rank, Slot};
 use super::{Level, Name, Pool, Resource, Status};
 
 impl Pool {
-    /// What those in service can do, what most can do first, ties by name: the spec's `getCapabilityCatalog`.
+    /// What those in service can do, in the order in which it was registered: the spec's `getCapabilityCatalog`.
     pub fn capability_catalog(&self) -> Vec<CatalogEntry<'_>> {
         let slots = self.index.slots.iter();
         let mut entries: Vec<CatalogEntry<'_>> = slots
@@ -18,7 +16,7 @@ impl Pool {
             })
             .collect();
         // The sort is stable, and the index is in the order of names.
-        entries.sort_by_key(|entry| Reverse(entry.resource_count()));
+        entries.sort_by_key(|entry| entry.slot.first());
         entries
     }
 
@@ -78,18 +76,30 @@ impl<'p> CatalogEntry<'p> {
         self.slot.free.len()
     }
 
-    /// The ids of those that are available, in the order in which they would be taken: the best first, of these
-    /// the ones that failed least, then by id.
+    /// The ids of those that are available, in the order in which they were registered.
     pub fn available(&self) -> impl ExactSizeIterator<Item = &'p Name> + use<'p> {
-        self.slot.free.iter().map(|rank| &rank.id)
+        self.best(usize::MAX)
     }
 
-    /// All that have it, with how well: those available first, the others in the same order behind.
+    /// The same of those that would be taken first: the best, of these the ones that failed least, then by id.
+    pub fn best(&self, most: usize) -> impl ExactSizeIterator<Item = &'p Name> + use<'p> {
+        let best = self.slot.free.iter().take(most);
+        registered(best).into_iter().map(|rank| &rank.id)
+    }
+
+    /// All that have it, with how well, in the order in which they were registered.
     pub fn resources(&self) -> impl Iterator<Item = (&'p Resource, Level)> + use<'p> {
         let pool = self.pool;
-        let all = self.slot.free.iter().chain(&self.slot.held);
-        all.filter_map(|rank: &Rank| Some((pool.resources.get(&rank.id)?, rank.level())))
+        let all = registered(self.slot.free.iter().chain(&self.slot.held)).into_iter();
+        all.filter_map(|rank| Some((pool.resources.get(&rank.id)?, rank.level())))
     }
+}
+
+/// These in the order in which they were registered.
+fn registered<'p>(ranks: impl Iterator<Item = &'p Rank>) -> Vec<&'p Rank> {
+    let mut all: Vec<&Rank> = ranks.collect();
+    all.sort_unstable_by_key(|rank| rank.number);
+    all
 }
 
 impl Serialize for CatalogEntry<'_> {

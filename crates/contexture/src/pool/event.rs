@@ -119,6 +119,9 @@ pub enum Change {
         /// Which.
         #[serde(rename = "resourceId")]
         id: Name,
+        /// Whether its owner said so: then it does not come back by itself.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        by_owner: bool,
     },
     /// It is back in service.
     #[serde(rename = "resource:restored")]
@@ -182,6 +185,7 @@ impl Change {
             Self::Freed { .. } => (&[Deployed, Busy, Blocked], Available),
             Self::Failed { .. } => (&[Available, Deployed, Busy, Blocked], Error),
             Self::Recovered { .. } => (&[Error], Available),
+            Self::Retired { by_owner: true, .. } => (&[Available, Error, Released], Released),
             Self::Retired { .. } => (&[Available, Error], Released),
             Self::Restored { .. } => (&[Released], Available),
             Self::Added { .. }
@@ -204,7 +208,7 @@ impl Change {
             | Self::Freed { id, .. }
             | Self::Failed { id, .. }
             | Self::Recovered { id }
-            | Self::Retired { id }
+            | Self::Retired { id, .. }
             | Self::Restored { id }
             | Self::Granted { id, .. }
             | Self::Revoked { id, .. }

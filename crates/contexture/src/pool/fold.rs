@@ -59,9 +59,10 @@ impl Pool {
         self.resources.get(id)
     }
 
-    /// All resources, by id.
-    pub fn resources(&self) -> impl ExactSizeIterator<Item = &Resource> {
-        self.resources.values()
+    /// All resources, in the order in which they were registered.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        let ids = self.index.order.values();
+        ids.filter_map(|id| self.resources.get(id))
     }
 
     /// How many there are.
@@ -89,6 +90,15 @@ impl Pool {
         &self.revoked_keys
     }
 
+    /// What has a resource work again that failed, or that was taken out of service.
+    pub fn repair(&self, id: &Name) -> Change {
+        let id = id.clone();
+        match self.get(id.as_str()).map(Resource::status) {
+            Some(Status::Released) => Change::Restored { id },
+            _ => Change::Recovered { id },
+        }
+    }
+
     /// The resources that a task has, by id.
     pub fn held_by(&self, task: &str) -> impl Iterator<Item = &Resource> {
         let ids = self.index.tasks.get(task).into_iter().flatten();
@@ -109,6 +119,7 @@ impl Pool {
 
     /// Puts a resource in as it is.
     pub(super) fn put(&mut self, resource: Resource) {
+        self.index.register(resource.id());
         self.index.learn(&resource);
         self.index.add(&resource);
         self.resources.insert(resource.id().clone(), resource);
@@ -136,6 +147,7 @@ impl Pool {
         if let Some(resource) = self.resources.remove(id) {
             self.index.remove(&resource);
             self.index.forget(&resource);
+            self.index.unregister(id);
         }
         Ok(())
     }
@@ -166,6 +178,7 @@ impl Pool {
         }
         self.change(id, |resource| {
             resource.status = to;
+            resource.retired = matches!(change, Change::Retired { by_owner: true, .. });
             resource.updated_at = Some(at.to_owned());
             resource.blocked_by = None;
             if !to.is_held() {
@@ -258,9 +271,9 @@ fn beginning(text: &str) -> String {
 }
 
 impl PartialEq for Pool {
-    /// The index follows from the rest.
+    /// The index follows from the rest, and the order of the resources.
     fn eq(&self, other: &Self) -> bool {
-        self.resources == other.resources
+        self.resources().eq(other.resources())
             && self.tools == other.tools
             && self.revoked_keys == other.revoked_keys
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::{
@@ -80,8 +81,9 @@ const NEW: [&str; 7] = [
     "worker",
 ];
 
-const STATE: [&str; 10] = [
+const STATE: [&str; 11] = [
     "status",
+    "retired",
     "currentSessionId",
     "currentWorkflowId",
     "currentTaskId",
@@ -139,6 +141,7 @@ fn resource(value: Value, table: &CapabilityTools) -> Result<Resource, ContextEr
     let mut fields = Fields::open(value, &[&NEW[..], &STATE[..]].concat())?;
     let mut resource = Resource::new(new_resource(&mut fields)?, table);
     resource.status = fields.take("status", status)?.unwrap_or_default();
+    resource.retired = fields.take("retired", boolean)?.unwrap_or_default();
     resource.current_session_id = fields.take("currentSessionId", string)?;
     resource.current_workflow_id = fields.take("currentWorkflowId", string)?;
     resource.current_task_id = fields.take("currentTaskId", string)?;
@@ -195,7 +198,7 @@ fn names(value: Value) -> Result<BTreeSet<Name>, ContextError> {
 }
 
 /// Each `{"type", "level"}`, or the type alone.
-fn capabilities(value: Value) -> Result<BTreeMap<Name, Level>, ContextError> {
+fn capabilities(value: Value) -> Result<IndexMap<Name, Level>, ContextError> {
     let one = |value| match value {
         Value::String(_) => Ok((Name::from_value(value)?, Level::MIDDLE)),
         value => {
@@ -204,7 +207,7 @@ fn capabilities(value: Value) -> Result<BTreeMap<Name, Level>, ContextError> {
             Ok((kind, fields.take("level", level)?.unwrap_or(Level::MIDDLE)))
         }
     };
-    let mut all = BTreeMap::new();
+    let mut all = IndexMap::new();
     for (i, (kind, level)) in list(one)(value)?.into_iter().enumerate() {
         if all.contains_key(&kind) {
             let what = format!("`{kind}` stands twice");
@@ -235,14 +238,18 @@ impl PoolEvent {
                 let resource = fields.need("resource", NewResource::from_value)?;
                 (fields, Change::Added { resource })
             }
-            "resource:removed" | "resource:recovered" | "resource:retired"
-            | "resource:restored" | "key:revoked" => {
+            "resource:retired" => {
+                let mut fields = open(&["resourceId", "byOwner"])?;
+                let id = id(&mut fields)?;
+                let by_owner = fields.take("byOwner", boolean)?.unwrap_or_default();
+                (fields, Change::Retired { id, by_owner })
+            }
+            "resource:removed" | "resource:recovered" | "resource:restored" | "key:revoked" => {
                 let mut fields = open(&["resourceId"])?;
                 let id = id(&mut fields)?;
                 let change = match kind.as_str() {
                     "resource:removed" => Change::Removed { id },
                     "resource:recovered" => Change::Recovered { id },
-                    "resource:retired" => Change::Retired { id },
                     "key:revoked" => Change::KeyRevoked { id },
                     _ => Change::Restored { id },
                 };

@@ -45,7 +45,7 @@ impl Locale {
 /// The name of the section that a pool is told in.
 pub const SECTION: &str = "agent-context";
 
-/// The most ids of a row. They are the best, and who wants more asks the pool: no model chooses among thousands.
+/// The most ids of a row. They are those of the best, and who wants more asks the pool: no model chooses among thousands.
 const IDS: usize = 16;
 /// The most rows of the table; what a task requires is always among them.
 const ROWS: usize = 100;
@@ -93,7 +93,7 @@ impl AgentContext<'_> {
     }
 
     fn row(&self, entry: &CatalogEntry<'_>) -> Value {
-        let available: Vec<&Name> = entry.available().take(IDS).collect();
+        let available: Vec<&Name> = entry.best(IDS).collect();
         let task = self.task.iter();
         // They are not available, being taken: for this very task. So they are shown.
         let assigned: Vec<&Name> = task

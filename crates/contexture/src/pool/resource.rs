@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -115,9 +116,9 @@ pub struct NewResource {
     /// What it is.
     #[serde(rename = "type")]
     pub kind: ResourceType,
-    /// What it declares, best said once each.
+    /// What it declares, in its own order.
     #[serde(serialize_with = "declared")]
-    pub capabilities: BTreeMap<Name, Level>,
+    pub capabilities: IndexMap<Name, Level>,
     /// The tools that an agent holds. One that does not say gets those that its capabilities need; one that
     /// says none has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +132,7 @@ pub struct NewResource {
 }
 
 fn declared<S: Serializer>(
-    capabilities: &BTreeMap<Name, Level>,
+    capabilities: &IndexMap<Name, Level>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(capabilities.iter().map(|(kind, level)| Capability {
@@ -147,7 +148,7 @@ impl NewResource {
             name: id.as_str().to_owned(),
             id,
             kind,
-            capabilities: BTreeMap::new(),
+            capabilities: IndexMap::new(),
             tools: None,
             denied_tools: BTreeSet::new(),
             worker: false,
@@ -170,6 +171,8 @@ pub struct Resource {
     #[serde(flatten)]
     pub(super) is: NewResource,
     pub(super) status: Status,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) retired: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) current_session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,6 +206,7 @@ impl Resource {
         let mut resource = Self {
             is,
             status: Status::Available,
+            retired: false,
             current_session_id: None,
             current_workflow_id: None,
             current_task_id: None,
@@ -230,7 +234,12 @@ impl Resource {
                 // What is declared stands over what follows from the tools alone.
                 given.chain(declared).collect()
             }
-            None => self.is.capabilities.clone(),
+            None => {
+                let declared = self.is.capabilities.iter();
+                declared
+                    .map(|(kind, level)| (kind.clone(), *level))
+                    .collect()
+            }
         };
     }
 
@@ -254,8 +263,13 @@ impl Resource {
         self.status
     }
 
-    /// What it declares.
-    pub fn declared(&self) -> &BTreeMap<Name, Level> {
+    /// Whether its owner took it out of service: it does not come back by itself.
+    pub fn is_retired(&self) -> bool {
+        self.retired
+    }
+
+    /// What it declares, in its own order.
+    pub fn declared(&self) -> &IndexMap<Name, Level> {
         &self.is.capabilities
     }
 

@@ -39,6 +39,11 @@ impl CapabilityTools {
         row.into_iter().flatten().chain(itself)
     }
 
+    /// The table: what is not in it takes the tool of its own name.
+    pub fn rows(&self) -> impl Iterator<Item = (&Name, &BTreeSet<Name>)> {
+        self.needs.iter()
+    }
+
     /// The capabilities that these tools give.
     ///
     /// A tool that the table does not mention gives the capability of its own name, unless the table knows

@@ -47,6 +47,23 @@ pub fn sections(options: &ComposeOptions) -> Result<Vec<Section>, ContextError> 
     Ok(sections)
 }
 
+/// The section that tells of these policies, each of which must allow a tool; none where they have nothing to say.
+pub fn tool_policies(policies: &[ToolPolicy]) -> Result<Option<Section>, ContextError> {
+    let texts = policies.iter().map(tool_policy);
+    let texts: Vec<Option<String>> = texts.collect::<Result<_, ContextError>>()?;
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
+    Ok((!texts.is_empty())
+        .then(|| Section::stable("tool-policy", "toolPolicy", texts.join("\n\n"))))
+}
+
+/// The section of the configured system prompt (`prompt.system`).
+pub fn configured(text: &str) -> Section {
+    Section::stable("system", CONFIGURED, text)
+}
+
+/// The origin of the configured system prompt.
+pub(crate) const CONFIGURED: &str = "prompt.system";
+
 /// The system prompt as one string, for clients that send it anew each turn.
 pub fn system_prompt(options: &ComposeOptions) -> Result<String, ContextError> {
     let texts: Vec<String> = sections(options)?.into_iter().map(|s| s.text).collect();

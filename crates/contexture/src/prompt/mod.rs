@@ -24,12 +24,14 @@ mod signature;
 mod template;
 mod templates;
 
-pub use compose::{SEPARATOR, sections, system_prompt};
+pub(crate) use compose::CONFIGURED;
+pub use compose::{SEPARATOR, configured, sections, system_prompt, tool_policies};
 pub use options::{
     AgentInfo, ComposeOptions, Edge, Graph, RunContext, RunState, SessionMode, Settings, Step,
     ToolPolicy,
 };
 pub use policy::{Filtered, Removed, Verdict};
+pub(crate) use section::ONE_CALL;
 pub use section::{Section, Stability};
 pub(crate) use signature::arguments;
 pub use signature::signature;

@@ -35,7 +35,15 @@ pub enum Stability {
     Volatile,
 }
 
+/// The origin of a system prompt that was given for one call.
+pub(crate) const ONE_CALL: &str = "systemPrompt";
+
 impl Section {
+    /// Whether it is the system prompt of one call.
+    pub(crate) fn is_of_one_call(&self) -> bool {
+        self.origin == ONE_CALL && !self.is_blank()
+    }
+
     /// A stable section of ordinary priority.
     pub fn stable(
         name: impl Into<String>,

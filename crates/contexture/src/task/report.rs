@@ -138,10 +138,14 @@ impl Board {
         }
     }
 
-    /// A resource says that it is here: it takes work from now on.
+    /// A resource says that it is here: it takes work from now on, unless its owner retired it.
     pub fn join(&mut self, resource: &NewResource, now: &Now) -> Result<(), TaskError> {
         let id = resource.id.clone();
-        let change = match self.pool().get(id.as_str()).map(|known| known.status()) {
+        let known = self.pool().get(id.as_str());
+        if known.is_some_and(|known| known.is_retired()) {
+            return Ok(());
+        }
+        let change = match known.map(|known| known.status()) {
             None => Change::Added {
                 resource: resource.clone(),
             },
@@ -175,7 +179,8 @@ impl Board {
         match status {
             Some(Status::Available) if for_good => self.change(Change::Removed { id }, &now.at)?,
             Some(Status::Available | Status::Error) => {
-                self.change(Change::Retired { id }, &now.at)?;
+                let by_owner = false;
+                self.change(Change::Retired { id, by_owner }, &now.at)?;
             }
             _ => {}
         }

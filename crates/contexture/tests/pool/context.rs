@@ -1,7 +1,7 @@
 //! What an agent is told.
 
 use contexture::pool::{
-    AgentContext, ContextOptions, Locale, Pool, SECTION, dynamic_system_prompt,
+    AgentContext, Change, ContextOptions, Locale, NewResource, Pool, SECTION, dynamic_system_prompt,
 };
 use contexture::prompt::Stability;
 use serde_json::{Value, json};
@@ -48,24 +48,53 @@ fn told(pool: &Pool, options: ContextOptions) -> AgentContext<'_> {
     pool.agent_context(options, AT).unwrap()
 }
 
+/// A pool that was registered in the order of the spec's rows.
+fn registered() -> Pool {
+    pool(json!([
+        {"id": "executor-web", "status": "busy", "currentTaskId": "task-0", "capabilities": ["web_search"]},
+        {"id": "executor-general", "capabilities": [{"type": "file_ops", "level": 3}]},
+        {"id": "executor-coding", "capabilities": [{"type": "file_ops", "level": 9}, "code_generation"]},
+        {"id": "executor-research", "capabilities": ["web_search", "report_generation"]},
+        {"id": "executor-files", "status": "deployed", "currentTaskId": "task-9",
+            "capabilities": ["file_ops", "report_generation"]},
+    ]))
+}
+
 #[test]
 fn the_specs_example_line_for_line() {
-    let pool = example();
-    let text = told(&pool, task()).render(Locale::Zh).unwrap();
-    // The spec's rows are in no order; ours are in that of the catalog.
-    let sorted = |text: &str| {
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        lines[10..14].sort();
-        lines
+    let pool = registered();
+    assert_eq!(told(&pool, task()).render(Locale::Zh).unwrap(), SPEC);
+}
+
+#[test]
+fn rows_and_ids_follow_the_registration() {
+    let mut pool = Pool::default();
+    let added = |id: &str, capabilities: &[&str]| {
+        let value = json!({"id": id, "capabilities": capabilities});
+        let resource = NewResource::from_value(value).unwrap();
+        Change::Added { resource }
     };
-    assert_eq!(sorted(&text), sorted(SPEC));
-    let rows: Vec<&str> = text.lines().skip(10).take(4).collect();
-    insta::assert_snapshot!(rows.join("\n"), @r"
-    | file_ops | 2 | 3 | executor-general, executor-coding |
-    | report_generation | 1 | 2 | executor-research |
-    | web_search | 1 | 2 | executor-research |
-    | code_generation | 1 | 1 | executor-coding |
-    ");
+    for (id, can) in [("z", &["write", "search"][..]), ("a", &["search", "read"])] {
+        does(&mut pool, added(id, can)).unwrap();
+    }
+    let rows = |pool: &Pool| {
+        let context = told(pool, ContextOptions::default());
+        let value = serde_json::to_value(&context).unwrap();
+        value["capabilityToResources"].to_string()
+    };
+    assert_eq!(
+        rows(&pool),
+        r#"{"write":["z"],"search":["z","a"],"read":["a"]}"#
+    );
+    // Read again it is the same; who comes again comes last.
+    let again = Pool::from_value(serde_json::to_value(&pool).unwrap()).unwrap();
+    assert_eq!(rows(&again), rows(&pool));
+    does(&mut pool, Change::Removed { id: name("z") }).unwrap();
+    does(&mut pool, added("z", &["write", "search"])).unwrap();
+    assert_eq!(
+        rows(&pool),
+        r#"{"search":["a","z"],"read":["a"],"write":["z"]}"#
+    );
 }
 
 #[test]
@@ -94,9 +123,9 @@ fn the_executor_of_a_task_is_in_its_own_table() {
 
     | Capability | Available | Total | Available resources |
     |---|---|---|---|
-    | file_ops | 2 | 3 | executor-general, executor-coding |
-    | report_generation | 0 | 2 | executor-research (assigned) |
     | web_search | 0 | 2 | executor-research (assigned) |
+    | report_generation | 0 | 2 | executor-research (assigned) |
+    | file_ops | 2 | 3 | executor-general, executor-coding |
     | code_generation | 1 | 1 | executor-coding |
 
     ## Current Task
@@ -160,7 +189,7 @@ fn the_context_as_data_is_the_specs() {
     assert_eq!(value["capabilityToResources"]["code_generation"], json!([]));
     assert_eq!(
         value["availableCapabilities"],
-        json!(["file_ops", "report_generation", "web_search"])
+        json!(["web_search", "report_generation", "file_ops"])
     );
     assert_eq!(value["task"]["bdTaskId"], "finger-60.1");
     assert_eq!(

@@ -31,9 +31,9 @@ fn a_tool_that_is_granted_is_in_the_catalog_at_once() {
         {"id": "agent", "capabilities": [{"type": "web_search", "level": 7}]},
         {"id": "scheduler-1", "type": "tool", "capabilities": [{"type": "schedule_task", "level": 8}]},
     ]));
-    assert_eq!(catalog(&pool), "schedule_task 1/1, web_search 1/1");
+    assert_eq!(catalog(&pool), "web_search 1/1, schedule_task 1/1");
     grant(&mut pool, "agent", "schedule_task").unwrap();
-    assert_eq!(catalog(&pool), "schedule_task 2/2, web_search 1/1");
+    assert_eq!(catalog(&pool), "web_search 1/1, schedule_task 2/2");
     revoke(&mut pool, "agent", "schedule_task").unwrap();
     revoke(&mut pool, "agent", "web_search").unwrap();
     assert_eq!(catalog(&pool), "schedule_task 1/1");

@@ -23,7 +23,10 @@ fn changes() -> Vec<Change> {
             error: "broke".into(),
         },
         Change::Recovered { id: id() },
-        Change::Retired { id: id() },
+        Change::Retired {
+            id: id(),
+            by_owner: false,
+        },
         Change::Restored { id: id() },
     ]
 }
@@ -156,6 +159,7 @@ fn an_id_is_there_once_and_a_wrong_one_is_guessed() {
         &mut pool,
         Change::Retired {
             id: name("executor-reserch"),
+            by_owner: true,
         },
     )
     .unwrap_err();

@@ -6,7 +6,6 @@ use contexture::ContextConfig;
 use contexture::Message;
 use contexture::build::BuildInput;
 use contexture::message::openai;
-use contexture::prompt::Stability;
 use serde_json::Value;
 use serde_json::json;
 
@@ -35,16 +34,8 @@ fn an_input_object() {
     let turn = &input.turn;
     let said: Vec<_> = turn.messages.iter().map(Message::text).collect();
     assert_eq!(said, ["three", "four"]);
-    // A system prompt stands for the whole stable side.
-    let sections = turn.sections.as_ref().unwrap();
-    let named: Vec<_> = sections
-        .iter()
-        .map(|s| (s.name.as_str(), s.stability))
-        .collect();
-    assert_eq!(
-        named,
-        [("system", Stability::Stable), ("pool", Stability::Volatile)]
-    );
+    assert_eq!(turn.system_prompt.as_deref(), Some("Be terse."));
+    assert_eq!(turn.sections.as_ref().unwrap().len(), 2);
     assert_eq!(turn.runtime_init.as_ref().unwrap()["os"], "linux");
     assert_eq!(turn.hints.as_ref().unwrap()["time"], "noon");
     assert_eq!(turn.tools.as_ref().unwrap(), &[json!({"name": "grep"})]);

@@ -5,6 +5,7 @@ mod hidden;
 mod injected;
 mod ladder;
 mod local;
+mod manager;
 mod message_limit;
 mod pairs;
 mod rules;

@@ -234,6 +234,27 @@ fn who_is_lost_loses_the_task_to_another() {
 }
 
 #[test]
+fn who_was_retired_does_not_come_back_by_itself() {
+    let mut board = board(&[("a", &["web_search"])]);
+    board.lost(&name("a"), "silent", &at(1)).unwrap();
+    let (id, by_owner) = (name("a"), true);
+    let retired = Change::Retired { id, by_owner };
+    board.change(retired, &at(2).at).unwrap();
+    let here = board.pool().get("a").unwrap().is().clone();
+    board.join(&here, &at(3)).unwrap();
+    assert_eq!(board.pool().get("a").unwrap().status(), Status::Released);
+    let kept = serde_json::to_value(board.pool()).unwrap();
+    assert_eq!(kept["resources"][0]["retired"], true);
+    let repaired = board.pool().repair(&name("a"));
+    board.change(repaired, &at(4).at).unwrap();
+    assert_eq!(available(board.pool()), ["a"]);
+    // One that was only away does.
+    board.leave(&name("a"), false, &at(5)).unwrap();
+    board.join(&here, &at(6)).unwrap();
+    assert_eq!(available(board.pool()), ["a"]);
+}
+
+#[test]
 fn to_call_off_the_whole_is_to_call_off_its_parts() {
     let mut board = board(&[("a", &[]), ("b", &[])]);
     let goal = board

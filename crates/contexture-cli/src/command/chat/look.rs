@@ -39,7 +39,7 @@ pub fn context(room: &mut Room, _: &str) -> Result<(), CliError> {
         sections: Some(options.sections.clone()),
         tools: Some(room.agent.tools.offer().specs()),
         runtime_init: Some(options.runtime_init.clone()).filter(|data| !data.is_empty()),
-        hints: Some(options.hints.clone()).filter(|data| !data.is_empty()),
+        hints: options.hints_now(),
         now: Some(clock::now()),
         ..Turn::default()
     })?);

@@ -65,15 +65,9 @@ impl Stage {
     ) -> Result<Self, CliError> {
         let config = config::load(dir)?;
         let options = AgentOptions {
-            session: None,
             model: Some(spec.to_owned()),
-            base_url: None,
-            allow: Vec::new(),
-            allow_all: false,
-            max_steps: None,
-            budget: None,
-            reserve: None,
             compactor: Some(CompactorName::Extract),
+            ..AgentOptions::default()
         };
         let model = agent::model(&options, &config).await?;
         let (mut settings, compactor) = agent::settings_for(&options, &config, &model)?;

@@ -1,3 +1,5 @@
+mod map;
+
 use std::path::Path;
 
 use contexture::ContextError;
@@ -30,6 +32,10 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
         Command::List | Command::Catalog | Command::Match { .. } | Command::Key { .. } => {
             Vec::new()
         }
+        Command::Map { capability, tools } => map::change(capability.as_deref(), tools)?,
+        // What they need to be repaired from is known with the pool.
+        Command::Repair { ids } => each(ids, |id| Change::Recovered { id })?,
+        Command::Retire { ids } => each(ids, |id| Change::Retired { id, by_owner: true })?,
         Command::Add(options) => added(options)?,
         Command::Remove { ids } => each(ids, |id| Change::Removed { id })?,
         Command::Grant { id, tool } => {
@@ -57,8 +63,14 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
         Command::Catalog => catalog(pool, json),
         Command::Match { needs } => matching(pool, &needs, json),
         Command::Key { id } => key(pool, &id, &config, json),
+        Command::Map { capability, .. } if changes.is_empty() => {
+            map::table(pool, capability.as_deref(), json)
+        }
         Command::Add(_)
+        | Command::Map { .. }
         | Command::Remove { .. }
+        | Command::Repair { .. }
+        | Command::Retire { .. }
         | Command::Grant { .. }
         | Command::Revoke { .. }
         | Command::RevokeKey { .. } => {
@@ -67,7 +79,14 @@ pub fn pool(what: Command, json: bool, dir: Option<&Path>) -> Result<(), CliErro
             }
             let at = now();
             log.change(&mut loaded, |board| {
-                let all = changes.iter().cloned();
+                let all: Vec<Change> = changes
+                    .iter()
+                    .map(|change| match change {
+                        Change::Recovered { id } => board.pool().repair(id),
+                        other => other.clone(),
+                    })
+                    .collect();
+                let all = all.into_iter();
                 let all = all.map(|change| board.change(change, &at));
                 let all: Result<(), TaskError> = all.collect();
                 all.map_err(|error| CliError::from(ContextError::from(error)))
@@ -93,6 +112,9 @@ fn did(what: &Command) -> &'static str {
         Command::Add(_) => "added",
         Command::Remove { .. } => "removed",
         Command::RevokeKey { .. } => "revoked",
+        Command::Repair { .. } => "repaired",
+        Command::Retire { .. } => "retired",
+        Command::Map { .. } => "mapped",
         _ => "changed",
     }
 }
@@ -103,9 +125,18 @@ fn asked(client: &Client, what: &Command, changes: &[Change], json: bool) -> Res
         [Change::Granted { id, tool }] => ("pool.grant", json!({"id": id, "tool": tool})),
         [Change::Revoked { id, tool }] => ("pool.revoke", json!({"id": id, "tool": tool})),
         [Change::KeyRevoked { id }] => ("pool.revokeKey", json!({ "id": id })),
-        changes if matches!(what, Command::Remove { .. }) => {
+        [Change::Mapped { capability, tools }] => (
+            "pool.map",
+            json!({"capability": capability, "tools": tools}),
+        ),
+        changes if !matches!(what, Command::Add(_)) => {
             let ids: Vec<&Name> = changes.iter().filter_map(Change::resource).collect();
-            ("pool.remove", json!({"ids": ids}))
+            let method = match what {
+                Command::Repair { .. } => "pool.repair",
+                Command::Retire { .. } => "pool.retire",
+                _ => "pool.remove",
+            };
+            (method, json!({"ids": ids}))
         }
         changes => {
             let all = changes.iter().filter_map(|change| match change {
@@ -209,6 +240,13 @@ fn in_words(matching: &Matching) -> String {
 
 /// What was changed.
 fn changed(changes: &[Change], did: &str, json: bool) -> Result<(), CliError> {
+    if let [Change::Mapped { capability, tools }] = changes {
+        if json {
+            return print_json(&json!({did: {"capability": capability, "tools": tools}}));
+        }
+        let tools: Vec<&str> = tools.iter().map(Name::as_str).collect();
+        return print(format!("{did}: {capability} takes {}\n", tools.join(", ")).as_bytes());
+    }
     let ids: Vec<&Name> = changes.iter().filter_map(Change::resource).collect();
     if json {
         return print_json(&json!({ did: ids }));
