@@ -9,7 +9,7 @@ use contexture_tools::secrets::mask;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Entry, any_object, blocking, list, method, object, params, text};
+use super::{Entry, any_object, blocking, list, method, object, params, polled, text};
 use crate::canvas::CanvasError;
 use crate::fleet::Fleet;
 use crate::tokens::{Grant, TokenError};
@@ -24,14 +24,14 @@ pub(super) fn table() -> Vec<Entry> {
         method(name, about, Who::Session, parameters, done, call_by_method)
     };
     let mut all = vec![
-        method(
+        polled(method(
             "internal.tools",
             "The tools that this session may use",
             Who::Session,
             object(&[]),
             object(&[("tools", list(&any_object("a tool's definition")))]),
             tools,
-        ),
+        )),
         method(
             "internal.callTool",
             "Uses a tool of this session",
