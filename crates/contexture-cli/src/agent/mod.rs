@@ -1,5 +1,6 @@
 //! From options and configuration to an agent that is ready to run.
 
+mod allow;
 mod approve;
 mod interrupt;
 #[cfg_attr(not(feature = "local"), path = "no_local.rs")]
@@ -200,6 +201,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
     let servers = Arc::new(Servers::start(all, server_options));
     servers.settled(SETTLING).await;
     notices.extend(failing(&servers));
+    allow::check(&options.allow, &tools, &servers)?;
     let toolset = Toolset::new(
         ToolPolicy::default(),
         approvals(options, &config, asks),
