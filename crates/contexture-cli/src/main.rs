@@ -70,7 +70,7 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Demo(options) => command::demo(&options, json, dir.as_deref()),
         Command::Build(options) => command::build(&options, json, dir.as_deref()),
         Command::Update(options) => command::update(&options, json, dir.as_deref()),
-        Command::Tokens(options) => command::tokens(&options, json),
+        Command::Tokens(options) => command::tokens(&options, json, dir.as_deref()),
         Command::Compose(options) => command::compose(&options, json),
         Command::AgentContext(options) => command::agent_context(&options, json, dir.as_deref()),
         Command::Pool(what) => command::pool(what, json, dir.as_deref()),
@@ -100,6 +100,6 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Config {
             command: args::ConfigCommand::Schema,
         } => command::schema(),
-        Command::Completions { shell } => command::completions(shell),
+        Command::Completions { shell } => command::completions(shell, json),
     }
 }
