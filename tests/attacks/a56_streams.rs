@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a stream leads to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum End {
+pub enum End {
     Works,
     /// No room behind it.
     Full,
@@ -40,13 +40,13 @@ impl End {
 }
 
 /// A project in which every command has something to say.
-struct Scene {
+pub struct Scene {
     project: Project,
     server: ModelServer,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let project = Project::with_session("s");
         project.write(
             "task.json",
@@ -85,7 +85,7 @@ impl Scene {
         Self { project, server }
     }
 
-    fn ctx(&self, args: &[&str]) -> Ctx {
+    pub fn ctx(&self, args: &[&str]) -> Ctx {
         let at = ["--model", "openai:m", "--base-url", &self.server.url];
         let model = match args[0] {
             "run" | "chat" | "orchestrate" => &at[..],
@@ -101,7 +101,7 @@ impl Scene {
 }
 
 /// Every command, with words that make it say something. Those of `ctx` that are missing here fail a test below.
-fn commands() -> Vec<Vec<&'static str>> {
+pub fn commands() -> Vec<Vec<&'static str>> {
     let file = SESSION;
     let all: [&[&str]; 80] = [
         &["build", file],
