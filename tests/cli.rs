@@ -1,6 +1,10 @@
 //! The built `ctx`, as a script sees it: output, exit code, and what it says when it refuses.
 
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
 use crate::common::ctx;
+use crate::terminal::script_missing;
 use serde_json::{Value, json};
 use sha2::Digest;
 
@@ -12,7 +16,7 @@ fn the_view_shows_the_budget_and_every_item() {
     let lines: Vec<&str> = view.lines().collect();
     assert!(lines[0].contains("o200k_base · exact"));
     assert!(
-        lines[2].trim().chars().all(|c| "TSsnuaro·".contains(c)),
+        lines[2].trim().chars().all(|c| "TSsnuarfo·".contains(c)),
         "{}",
         lines[2]
     );
@@ -514,4 +518,36 @@ fn what_is_shown_cannot_command_the_terminal() {
     // The request itself has the words as they were said.
     let body = ctx(&["build", "--format", "openai"]).input(input).json();
     assert_eq!(body["messages"][0]["content"], hostile);
+}
+
+/// A person at a terminal who gave no input is told what is waited for.
+#[test]
+fn a_command_that_waits_for_input_says_so() {
+    if script_missing() {
+        return;
+    }
+    let line = format!("'{}' build --json", env!("CARGO_BIN_EXE_ctx"));
+    let mut child = Command::new("script")
+        .args(["-q", "-e", "-c", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (mut seen, mut piece) = (String::new(), [0; 4096]);
+    while !seen.contains("waiting for standard input") {
+        let read = screen.read(&mut piece).unwrap();
+        assert!(read > 0, "{seen}");
+        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    keys.write_all(b"[{\"role\":\"user\",\"content\":\"hi\"}]\n\x04")
+        .unwrap();
+    screen.read_to_string(&mut seen).unwrap();
+    assert!(child.wait().unwrap().success(), "{seen}");
+    assert!(seen.contains("\"inputTokens\""), "{seen}");
+    // A script that gives the input is told nothing.
+    let (_, said) = ctx(&["build", "--json"])
+        .input(r#"[{"role":"user","content":"hi"}]"#)
+        .ends(0);
+    assert_eq!(said, "");
 }

@@ -35,6 +35,7 @@ mod demo;
 mod faults;
 mod fleet;
 mod inject;
+mod json;
 #[cfg(feature = "local")]
 mod local;
 mod model;

@@ -1,5 +1,6 @@
 //! `ctx run`, the whole of it: a scripted model, real tools, a real MCP server, a skill, a real log.
 
+mod causes;
 mod config;
 mod crash;
 mod persona;

@@ -27,7 +27,7 @@ mod a47_descriptors;
 mod a50_held;
 mod a51_calls;
 mod a52_numbers;
-mod a56_streams;
+pub mod a56_streams;
 mod hostile_folder;
 mod hostile_peers;
 mod list;

@@ -5,6 +5,7 @@ mod attacks;
 mod browser;
 mod daemon;
 mod life;
+mod log;
 mod migrate;
 mod prompts;
 mod questions;

@@ -1,5 +1,6 @@
 //! `ctx` with the model of this machine, the real one, small as it is.
 
+mod counts;
 mod files;
 mod talk;
 

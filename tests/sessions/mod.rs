@@ -9,6 +9,7 @@ mod fork;
 mod import;
 mod inspect;
 mod newer;
+mod numbers;
 mod pin;
 mod postgres;
 mod project;

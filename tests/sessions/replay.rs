@@ -158,10 +158,21 @@ fn a_log_that_was_appended_to_is_a_file_like_others() {
     assert_eq!(project.ctx(&["replay", "s", "--json"]).lines(), of_file);
 }
 
+/// Neither a session without records nor a file of messages counts as verified.
 #[test]
-fn nothing_to_verify_is_said() {
+fn nothing_to_verify_is_a_failure() {
     let project = Project::new();
     project.say("s", &["hi", "ho"]);
-    let (_, said) = project.ctx(&["replay", "s", "--verify"]).ends(0);
-    assert!(said.contains("nothing to verify"), "{said}");
+    let file = project.write("f.jsonl", "{\"role\":\"user\",\"content\":\"hi\"}\n");
+    for what in ["s", SESSION, file.to_str().unwrap()] {
+        let (shown, said) = project.ctx(&["replay", what, "--verify"]).ends(1);
+        assert_eq!(shown, "", "a table without requests says nothing");
+        assert!(said.contains("nothing to verify"), "{said}");
+        let error = project
+            .ctx(&["replay", what, "--verify"])
+            .failure_json(1, "nothing to verify");
+        assert_eq!(error["code"], "NothingToVerify", "{error}");
+    }
+    let table = project.ctx(&["replay", "s"]).success();
+    assert!(table.contains("1 request "), "{table}");
 }

@@ -69,15 +69,19 @@ fn verified(sessions: &Sessions, key: &Key) -> usize {
         .filter(|entry| matches!(entry.payload, Payload::Request(_)))
         .count();
     let mut seen = 0;
-    replay::verify(&settings(), loaded.view.log().iter().cloned(), |step, _| {
-        assert_eq!(
-            step.recorded_digest, None,
-            "{key}: request {}",
-            step.request
-        );
-        seen += 1;
-        Ok(())
-    })
+    replay::verify(
+        |_| settings(),
+        loaded.view.log().iter().cloned(),
+        |step, _| {
+            assert_eq!(
+                step.recorded_digest, None,
+                "{key}: request {}",
+                step.request
+            );
+            seen += 1;
+            Ok(())
+        },
+    )
     .unwrap();
     assert_eq!(seen, recorded, "{key}");
     seen

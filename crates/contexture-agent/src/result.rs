@@ -127,10 +127,29 @@ impl Spent {
 
     pub(crate) fn add(&mut self, usage: &Usage) {
         // A provider says whatever number it likes.
+        let input = usage.input().unwrap_or(0);
         *self = self.and(&Self {
-            input_tokens: usage.input().unwrap_or(0),
-            cached_tokens: usage.cached().unwrap_or(0),
+            input_tokens: input,
+            cached_tokens: usage.cached().unwrap_or(0).min(input),
             output_tokens: usage.output().unwrap_or(0),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_more_comes_from_a_cache_than_was_read() {
+        let usage = json!({"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 142}});
+        let Some(usage) = usage.as_object() else {
+            return;
+        };
+        let mut spent = Spent::default();
+        spent.add(&Usage(usage.clone()));
+        assert_eq!((spent.input_tokens, spent.cached_tokens), (100, 100));
     }
 }

@@ -42,6 +42,9 @@ pub enum CliError {
         made: String,
         hint: String,
     },
+    /// No request was recorded.
+    #[error("nothing to verify: {place} has no record of a request")]
+    NothingToVerify { place: String },
     /// The store refused, or could not.
     #[error("{0}")]
     Store(#[from] StoreError),
@@ -86,6 +89,7 @@ impl CliError {
                 ..
             } => 3,
             Self::Context { .. } | Self::Io { .. } | Self::Differs { .. } | Self::Pipe => 1,
+            Self::NothingToVerify { .. } => 1,
             Self::Store(error) => match error {
                 StoreError::Context(ContextError::Overflow(_)) => 4,
                 StoreError::BadKey { .. }
@@ -126,6 +130,7 @@ impl CliError {
             Self::Io { .. } => "Io",
             Self::Usage { .. } => "Usage",
             Self::Differs { .. } => "Differs",
+            Self::NothingToVerify { .. } => "NothingToVerify",
             Self::Store(error) => error.code(),
             Self::NotAllowed { .. } => "NotAllowed",
             Self::Unhealthy { .. } => "Unhealthy",
@@ -157,6 +162,11 @@ impl CliError {
                 "check the path; `-` reads standard input".to_owned()
             }
             Self::Io { .. } | Self::Pipe => String::new(),
+            Self::NothingToVerify { .. } => {
+                "sessions of `ctx chat`, `ctx run` and `ctx sessions import` have records; without --verify the \
+                 requests are made as they would have been"
+                    .to_owned()
+            }
             Self::Store(error) => error.hint(),
             Self::Usage { hint, .. }
             | Self::Differs { hint, .. }

@@ -1,7 +1,7 @@
 //! Reading what a command is given, within bounds.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 
 use contexture::ContextError;
@@ -9,6 +9,7 @@ use contexture::json::{MAX_BYTES, too_long};
 
 use crate::args::Source;
 use crate::error::CliError;
+use crate::output::note;
 
 /// The most bytes of an input that is read as a whole, or of a line that is picked out of it. A request, its result
 /// and their text hold it several times over.
@@ -95,6 +96,7 @@ pub fn lines(file: &Path, mut take: impl FnMut(Result<Line, CliError>) -> bool) 
 /// The text on standard input, which a person or a script says to a model.
 pub fn standard_text() -> Result<String, CliError> {
     let file = Path::new("-");
+    say_waiting();
     let bytes = at_most(io::stdin().lock(), MAX_TEXT_BYTES).map_err(|error| failed(file, error))?;
     String::from_utf8(bytes).map_err(|_| failed(file, io::Error::other("is not UTF-8")))
 }
@@ -127,6 +129,7 @@ pub fn place(file: &Path) -> Option<std::path::PathBuf> {
 
 fn open(file: &Path) -> Result<Box<dyn BufRead>, CliError> {
     if file == Path::new("-") {
+        say_waiting();
         return Ok(Box::new(io::stdin().lock()));
     }
     let opened = File::open(file).and_then(|opened| {
@@ -138,6 +141,15 @@ fn open(file: &Path) -> Result<Box<dyn BufRead>, CliError> {
     match opened {
         Ok(opened) => Ok(Box::new(BufReader::new(opened))),
         Err(error) => Err(failed(file, error)),
+    }
+}
+
+/// Tells a person who gave no input what is waited for.
+fn say_waiting() {
+    if io::stdin().is_terminal() {
+        note!(
+            "ctx: waiting for standard input: type or paste it, and end it with Ctrl-D; or name a FILE"
+        );
     }
 }
 

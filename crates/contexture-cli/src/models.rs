@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use contexture::tokens::Tokenizer;
+use contexture::text::nearest;
+use contexture::tokens::{Tokenizer, for_model};
 use contexture_model::weights::{self, KNOWN, Known, PipSettings, Shelf, Weights};
 
-use crate::agent::local;
+use crate::agent::{LOCAL, local};
+use crate::config::LocalConfig;
 use crate::error::CliError;
 use crate::user;
 use crate::view::Bar;
@@ -66,7 +68,74 @@ pub async fn fetch(name: &str, quiet: bool) -> Result<Weights, CliError> {
     }
 }
 
-/// What counts as a model of this machine does, where `model` names one that is here.
-pub fn tokenizer(model: Option<&str>) -> Option<Arc<dyn Tokenizer>> {
-    local::tokenizer(model?)
+/// The file of the model of this name on this machine.
+#[cfg_attr(
+    not(feature = "local"),
+    allow(dead_code, reason = "no model is opened")
+)]
+pub fn here(name: &str) -> Result<Weights, CliError> {
+    let shelf = shelf()?;
+    match shelf.get(name)? {
+        Some(weights) => Ok(weights),
+        None => Err(missing(name, &shelf)),
+    }
+}
+
+/// A model that is not on this machine, with those that are or could be.
+#[cfg_attr(
+    not(feature = "local"),
+    allow(dead_code, reason = "no model is opened")
+)]
+fn missing(name: &str, shelf: &Shelf) -> CliError {
+    let whole = shelf.list().map(|stock| stock.whole).unwrap_or_default();
+    let here: Vec<&str> = whole.iter().map(|weights| weights.name.as_str()).collect();
+    let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    let all = [here.as_slice(), known.as_slice()].concat();
+    let hint = if known.contains(&name) {
+        format!("`ctx model pull {name}` fetches it")
+    } else {
+        let near = match nearest(name, &all) {
+            Some(near) => format!("did you mean `{near}`? "),
+            None => String::new(),
+        };
+        let here = match here.as_slice() {
+            [] => "there are none yet (`ctx model list`)".to_owned(),
+            here => format!("there are {} (`ctx model list`)", here.join(", ")),
+        };
+        format!(
+            "{near}{here}; `ctx model pull` fetches {}, `ctx model add` takes in any other file",
+            known.join(", ")
+        )
+    };
+    CliError::Usage {
+        what: format!("there is no model `{name}` on this machine"),
+        hint: format!("{hint}; or name another: --model ollama:NAME, openai:NAME, anthropic:NAME"),
+    }
+}
+
+/// What reads for a model: its tokenizer, and its window where that is known.
+pub struct Reader {
+    pub tokenizer: Arc<dyn Tokenizer>,
+    pub window: Option<usize>,
+}
+
+/// The reader of this model. One on this machine counts with its own file; all others by their names.
+pub fn reader(model: Option<&str>, limits: LocalConfig) -> Result<Reader, CliError> {
+    let local = model.and_then(|spec| Some((spec, spec.strip_prefix(LOCAL)?)));
+    match local {
+        Some((spec, name)) => local::reader(spec, name, limits),
+        None => Ok(by_name(model)),
+    }
+}
+
+/// The reader of a model that may be gone, as those of old requests may.
+pub fn reader_of_record(model: Option<&str>, limits: LocalConfig) -> Reader {
+    reader(model, limits).unwrap_or_else(|_| by_name(model))
+}
+
+fn by_name(model: Option<&str>) -> Reader {
+    Reader {
+        tokenizer: for_model(model),
+        window: None,
+    }
 }

@@ -11,10 +11,10 @@ use contexture_model::Model;
 
 use crate::agent;
 use crate::args::{self, AgentOptions, CompactorName, Format, Limits};
-use crate::config::{self, Config};
+use crate::config::{self, Config, LocalConfig};
 use crate::error::CliError;
 use crate::input;
-use crate::models;
+use crate::models::{self, Reader};
 
 /// What a flag says beats what the input says, which beats what the project says.
 pub fn settings(
@@ -23,7 +23,10 @@ pub fn settings(
     format: Option<Format>,
     dir: Option<&Path>,
 ) -> Result<Settings, CliError> {
-    with_config(limits, input, format, &config::load(dir)?)
+    let project = config::load(dir)?;
+    let model = limits.model.name.as_deref().or(input.model.as_deref());
+    let reader = reader(&limits.model, model, project.agent.local)?;
+    with_config(limits, input, format, &project, reader)
 }
 
 fn with_config(
@@ -31,10 +34,14 @@ fn with_config(
     input: &BuildInput,
     format: Option<Format>,
     project: &Config,
+    reader: Reader,
 ) -> Result<Settings, CliError> {
     let mut config = input.config_over(project.context)?;
     if let Some(budget) = limits.budget {
         config.max_input_tokens = budget;
+    }
+    if let Some(window) = reader.window {
+        config.max_input_tokens = config.max_input_tokens.min(window);
     }
     if let Some(reserve) = limits.reserve {
         config.reserved_output = reserve;
@@ -45,7 +52,7 @@ fn with_config(
     let spec = model.clone();
     let mut settings = Settings {
         config,
-        tokenizer: tokenizer(&limits.model, model.as_deref())?,
+        tokenizer: reader.tokenizer,
         wire: format.and_then(Format::wire).unwrap_or_default(),
         model: model.map(|name| bare(&name).to_owned()),
         system_prompt: project.agent.system_prompt.clone(),
@@ -86,7 +93,16 @@ pub fn of_session(
             .unwrap_or_default(),
         ..BuildInput::default()
     };
-    let mut settings = with_config(limits, &input, None, config)?;
+    let reader = match (&limits.model, input.model.as_deref()) {
+        (own, record) if own.name.is_none() && own.tokenizer.is_none() => {
+            models::reader_of_record(record, config.agent.local)
+        }
+        (own, record) => {
+            let model = own.name.as_deref().or(record);
+            reader(own, model, config.agent.local)?
+        }
+    };
+    let mut settings = with_config(limits, &input, None, config, reader)?;
     settings.wire = last.and_then(|record| record.wire).unwrap_or_default();
     Ok(settings)
 }
@@ -128,19 +144,33 @@ const REPLY: usize = 8_192;
 /// The most bytes of a tokenizer's file. The largest in use have 35 MB.
 const MAX_TOKENIZER_BYTES: usize = 64 << 20;
 
-/// The tokenizer for a model, or the one that a file holds.
+/// The reader of a model, with the tokenizer that a file holds where one is named.
+pub fn reader(
+    options: &args::Model,
+    model: Option<&str>,
+    limits: LocalConfig,
+) -> Result<Reader, CliError> {
+    let Some(path) = &options.tokenizer else {
+        return models::reader(model, limits);
+    };
+    let bytes = input::small_file(path, MAX_TOKENIZER_BYTES)?;
+    let tokenizer = FileTokenizer::from_json(path.display().to_string(), &bytes)?;
+    let window = match options.name {
+        Some(_) => models::reader(model, limits)?.window,
+        None => models::reader_of_record(model, limits).window,
+    };
+    Ok(Reader {
+        tokenizer: Arc::new(tokenizer),
+        window,
+    })
+}
+
+/// The tokenizer for a command that has no use for a window.
 pub fn tokenizer(
     options: &args::Model,
     model: Option<&str>,
 ) -> Result<Arc<dyn Tokenizer>, CliError> {
-    let Some(path) = &options.tokenizer else {
-        return Ok(models::tokenizer(model).unwrap_or_else(|| for_model(model)));
-    };
-    let bytes = input::small_file(path, MAX_TOKENIZER_BYTES)?;
-    Ok(Arc::new(FileTokenizer::from_json(
-        path.display().to_string(),
-        &bytes,
-    )?))
+    Ok(reader(options, model, LocalConfig::default())?.tokenizer)
 }
 
 /// A model's name without our provider's: `openai:gpt-4o` is `gpt-4o` to OpenAI. Local models are ours

@@ -212,6 +212,8 @@ pub struct Wanted<'a> {
     pub backend: &'a str,
     /// A command in the place of the backend's.
     pub command: &'a [String],
+    /// More arguments of a native agent: what answers.
+    pub native_args: &'a [String],
     /// Where the agent works.
     pub workspace: &'a Path,
     /// What it is told, in order.
@@ -234,6 +236,7 @@ impl<'a> Wanted<'a> {
         Self {
             backend,
             command: &[],
+            native_args: &[],
             workspace,
             system_context: &[],
             mcp_servers: &[],
@@ -303,6 +306,9 @@ pub fn plan(wanted: Wanted<'_>) -> Result<Plan, UnknownBackend> {
         }
         ([], Some(known)) => {
             launch.args = owned(known.args);
+            if known.name == NATIVE {
+                launch.args.extend_from_slice(wanted.native_args);
+            }
             launch.program = match wanted.own {
                 Some(own) if known.name == NATIVE => own.display().to_string(),
                 _ => known.program.to_owned(),

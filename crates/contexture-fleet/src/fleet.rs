@@ -85,6 +85,7 @@ pub struct Fleet {
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) closing: AtomicBool,
+    pub(crate) native_args: OnceLock<Vec<String>>,
     url: OnceLock<String>,
     owner: (String, [u8; 32]),
     key: [u8; 32],
@@ -150,6 +151,7 @@ impl Fleet {
             pending: Mutex::default(),
             closing: AtomicBool::new(false),
             live: Live::default(),
+            native_args: OnceLock::new(),
             url: OnceLock::new(),
             owner: (secret, hash),
             methods: table.iter().map(|entry| entry.method.clone()).collect(),
@@ -165,6 +167,11 @@ impl Fleet {
     /// The owner's secret, for whoever may read the owner's files.
     pub fn owner_secret(&self) -> &str {
         &self.owner.0
+    }
+
+    /// Starts native agents that name no model with these arguments.
+    pub fn start_natives_with(&self, args: Vec<String>) {
+        let _ = self.native_args.set(args);
     }
 
     /// The fleet can be reached here: agents are told so.

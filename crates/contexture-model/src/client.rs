@@ -50,8 +50,9 @@ pub struct Client {
 const MAX_STREAM_BYTES: usize = 64 << 20;
 
 impl Client {
-    /// A client for this model.
+    /// A client for this model. Fails before any attempt where the provider is sure to refuse.
     pub fn new(endpoint: Endpoint, patience: Patience) -> Result<Self, ModelError> {
+        endpoint.check_key()?;
         let http = builder()
             .connect_timeout(patience.connect)
             // A key goes to the address that was given, and to no other.

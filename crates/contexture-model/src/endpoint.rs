@@ -177,6 +177,17 @@ impl Endpoint {
         headers
     }
 
+    /// Fails where the provider itself is to be called without its key: it would refuse, after a while. A server at
+    /// another address may need none.
+    pub(crate) fn check_key(&self) -> Result<(), ModelError> {
+        let host = |url: &str| Some(reqwest::Url::parse(url).ok()?.host_str()?.to_owned());
+        let is_own = host(&self.base_url) == host(self.provider.base_url());
+        match self.provider.key_name() {
+            Some(variable) if self.key.is_none() && is_own => Err(ModelError::NoKey { variable }),
+            _ => Ok(()),
+        }
+    }
+
     fn check(&self) -> Result<(), ModelError> {
         let wrong = |what: &str| {
             Err(ModelError::Invalid {

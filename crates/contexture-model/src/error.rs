@@ -38,6 +38,12 @@ pub enum ModelError {
         /// The provider's words.
         what: String,
     },
+    /// There is no key for the provider, and without one it answers nothing.
+    #[error("no key: {variable} is not set")]
+    NoKey {
+        /// The environment's name of the key.
+        variable: &'static str,
+    },
     /// There is no credit left. Trying again changes nothing.
     #[error("the account is used up: {what}")]
     Quota {
@@ -101,6 +107,7 @@ impl ModelError {
             | Self::Garbage { .. } => true,
             Self::Overflow { .. }
             | Self::Auth { .. }
+            | Self::NoKey { .. }
             | Self::Quota { .. }
             | Self::Invalid { .. }
             | Self::TooLarge { .. } => false,
@@ -129,7 +136,7 @@ impl ModelError {
             | Self::Unreachable { what, .. }
             | Self::TooLarge { what }
             | Self::Garbage { what } => Some(what),
-            Self::Stalled { .. } | Self::Cut => None,
+            Self::NoKey { .. } | Self::Stalled { .. } | Self::Cut => None,
         }
     }
 
@@ -139,6 +146,7 @@ impl ModelError {
             Self::Overflow { .. } => "lower context.maxInputTokens to what the model takes",
             Self::RateLimited { .. } => "wait, or ask the provider for a higher limit",
             Self::Auth { .. } => "check the key in the environment",
+            Self::NoKey { .. } => "set it, or name another model or address: --model, --base-url",
             Self::Quota { .. } => "check the account's plan and billing",
             Self::Invalid { .. } => "check the model's name and the parameters",
             Self::TooLarge { .. } => "check what answers at the address",

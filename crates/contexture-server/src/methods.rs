@@ -30,6 +30,7 @@ pub(crate) fn own_methods() -> Vec<OwnMethod> {
             about,
             who: Who::Owner,
             streams: false,
+            polled: false,
             params,
             result,
         },

@@ -196,14 +196,13 @@ pub(crate) async fn run(
         Ok(Err(error)) => error.why.as_str(),
         Err(_) => "revoked",
     };
-    tracing::info!(
-        method = known.map_or("unknown", |method| method.name),
-        caller,
-        agent,
-        ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        outcome,
-        "call"
-    );
+    let (method, polled) = known.map_or(("unknown", false), |method| (method.name, method.polled));
+    let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if polled && outcome == "ok" {
+        tracing::debug!(method, caller, agent, ms, outcome, "call");
+    } else {
+        tracing::info!(method, caller, agent, ms, outcome, "call");
+    }
     done
 }
 

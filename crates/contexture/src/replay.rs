@@ -1,7 +1,9 @@
 //! Every request of a session or transcript, made again, turn by turn.
 //!
 //! A transcript has no requests of its own: one stands before each assistant message that follows a
-//! user or tool message. Compactions made on the way are carried, as a live run would carry them.
+//! user or tool message. In a log with records of requests, those are its requests, and all that
+//! numbers them does so by them. Compactions made on the way are carried, as a live run would carry
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +11,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::build::{BuildInput, Built, Session, Settings, Turn};
-use crate::{ContextError, Entry, EntryId, Payload, Role, View, Wire};
+use crate::entry::RequestRecord;
+use crate::{ContextError, Entry, EntryId, Payload, Role, View};
 
 /// One request of a replay, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -69,14 +72,25 @@ fn relive(
     };
     turn.runtime_init = input.turn.runtime_init;
     let mut last_role = None;
-    let mut entries = undecided(input.session_entries);
+    let has_records = input.session_entries.iter().any(is_request);
+    let mut moments = undecided(input.session_entries);
+    let mut last = moments.iter().rev().find_map(Moment::entry_id).cloned();
     for message in input.turn.messages {
-        let last = entries.last().map(|entry| &entry.id);
-        let mut entry = Entry::message(last, "", message);
+        let mut entry = Entry::message(last.as_ref(), "", message);
         entry.parent_id = None;
-        entries.push(entry);
+        last = Some(entry.id.clone());
+        moments.push(Moment::Entry(Box::new(entry)));
     }
-    for entry in entries {
+    for moment in moments {
+        let entry = match moment {
+            Moment::Entry(entry) => *entry,
+            Moment::Request(id) => {
+                let built = session.build(std::mem::take(&mut turn))?;
+                visit(&id, &built)?;
+                session.append([record(&session)])?;
+                continue;
+            }
+        };
         let role = match &entry.payload {
             Payload::Message { message } => Some(message.role),
             _ => None,
@@ -84,7 +98,7 @@ fn relive(
         // What begins a branch does not answer what stands before it in the log.
         let follows = entry.parent_id.is_none();
         let asks = follows && matches!(last_role, Some(Role::User | Role::Tool));
-        if role == Some(Role::Assistant) && asks {
+        if role == Some(Role::Assistant) && asks && !has_records {
             let built = session.build(std::mem::take(&mut turn))?;
             visit(&entry.id, &built)?;
             session.append([record(&session)])?;
@@ -98,7 +112,6 @@ fn relive(
 /// The log with a record of each request. One that has none gets those that a run under these
 /// settings would have made, with what that would have compacted.
 pub fn recorded(settings: Settings, entries: Vec<Entry>) -> Result<View, ContextError> {
-    let is_request = |entry: &Entry| matches!(entry.payload, Payload::Request(_));
     if entries.iter().any(is_request) {
         return View::fold(entries);
     }
@@ -112,37 +125,42 @@ pub fn recorded(settings: Settings, entries: Vec<Entry>) -> Result<View, Context
 /// Makes every recorded request of a log again, exactly as it was, and shows each to `visit`.
 ///
 /// The records say for which model, in which form and with which parameters; what they leave out
-/// comes from the settings.
+/// comes from the settings, which may be others for each model: models count in different ways.
 pub fn verify<E: Into<Arc<Entry>>>(
-    settings: &Settings,
+    settings: impl Fn(&RequestRecord) -> Settings,
     entries: impl IntoIterator<Item = E>,
     mut visit: impl FnMut(&Step, &Built<'_>) -> Result<(), ContextError>,
 ) -> Result<(), ContextError> {
     let mut log: Vec<Arc<Entry>> = Vec::new();
-    // Whoever changes the provider changes the form: a session for each.
-    let mut sessions: Vec<(Wire, Session)> = Vec::new();
+    // Whoever changes the model may change the form and what counts: a session for each.
+    let mut sessions: Vec<Session> = Vec::new();
     let mut requests = 0;
     let mut compacted = false;
     for entry in entries {
         let entry: Arc<Entry> = entry.into();
         if let Payload::Request(record) = &entry.payload {
-            let wire = record.wire.unwrap_or(settings.wire);
-            let at = match sessions.iter().position(|(known, _)| *known == wire) {
+            let wire = record.wire.unwrap_or_default();
+            let fits = |session: &Session| {
+                let own = session.settings();
+                own.wire == wire && own.model == record.model
+            };
+            let at = match sessions.iter().position(fits) {
                 Some(at) => at,
                 None => {
                     let settings = Settings {
                         wire,
-                        ..settings.clone()
+                        model: record.model.clone(),
+                        ..settings(record)
                     };
-                    sessions.push((wire, Session::open(settings, log.iter().cloned())?));
+                    sessions.push(Session::open(settings, log.iter().cloned())?);
                     sessions.len() - 1
                 }
             };
             let mut earlier = match &record.at {
-                Some(made_at) => Some(before(&sessions[at].1, &log, made_at, &entry)?),
+                Some(made_at) => Some(before(&sessions[at], &log, made_at, &entry)?),
                 None => None,
             };
-            let session = earlier.as_mut().unwrap_or(&mut sessions[at].1);
+            let session = earlier.as_mut().unwrap_or(&mut sessions[at]);
             session.address(record);
             let built = session.current()?;
             let mut step = Step::of(requests, &entry.id, &built);
@@ -153,8 +171,8 @@ pub fn verify<E: Into<Arc<Entry>>>(
             visit(&step, &built)?;
             requests += 1;
         }
-        compacted |= is_decision(&entry) && !matches!(entry.payload, Payload::Request(_));
-        for (_, session) in &mut sessions {
+        compacted |= is_decision(&entry) && !is_request(&entry);
+        for session in &mut sessions {
             session.append([Arc::clone(&entry)])?;
         }
         log.push(entry);
@@ -198,12 +216,31 @@ impl Step {
     }
 }
 
-/// The entries without what a build decided, and without what others said about that.
+/// A step of a life that is lived again.
+enum Moment {
+    /// Something that was logged.
+    Entry(Box<Entry>),
+    /// A request that was recorded, by its record.
+    Request(EntryId),
+}
+
+impl Moment {
+    fn entry_id(&self) -> Option<&EntryId> {
+        match self {
+            Self::Entry(entry) => Some(&entry.id),
+            Self::Request(_) => None,
+        }
+    }
+}
+
+/// The entries without what a build decided, and without what others said about that. Of the record of
+/// a request its place is left.
 ///
 /// One that followed the entry before it still does, whatever a replay puts between the two; one
 /// that began a branch still begins it.
-fn undecided(entries: Vec<Entry>) -> Vec<Entry> {
-    let mut kept: Vec<Entry> = Vec::new();
+fn undecided(entries: Vec<Entry>) -> Vec<Moment> {
+    let mut kept: Vec<Moment> = Vec::new();
+    let mut last: Option<EntryId> = None;
     // What is left out, with what it followed.
     let mut gone: HashMap<EntryId, Option<EntryId>> = HashMap::new();
     let mut before: Option<EntryId> = None;
@@ -214,12 +251,15 @@ fn undecided(entries: Vec<Entry>) -> Vec<Entry> {
             parent = earlier.clone();
         }
         if is_decision(&entry) || target(&entry).is_some_and(|id| gone.contains_key(id)) {
+            if is_request(&entry) {
+                kept.push(Moment::Request(entry.id.clone()));
+            }
             gone.insert(entry.id, parent);
             continue;
         }
-        let last = kept.last().map(|entry| &entry.id);
-        entry.parent_id = parent.filter(|parent| last.is_some_and(|last| last != parent));
-        kept.push(entry);
+        entry.parent_id = parent.filter(|parent| last.as_ref().is_some_and(|last| last != parent));
+        last = Some(entry.id.clone());
+        kept.push(Moment::Entry(Box::new(entry)));
     }
     kept
 }
@@ -246,6 +286,10 @@ fn is_decision(entry: &Entry) -> bool {
             .is_some_and(|meta| meta.get("by").is_some_and(|by| by == "build")),
         _ => false,
     }
+}
+
+fn is_request(entry: &Entry) -> bool {
+    matches!(entry.payload, Payload::Request(_))
 }
 
 fn record(session: &Session) -> Entry {

@@ -3,10 +3,17 @@
 //! The transcripts lie beside the repository, in `../shared/data`; without them these tests say
 //! that they were skipped.
 
+use std::sync::Arc;
+
+use crate::common::chatml::ChatMl;
 use crate::common::{Case, check, sessions};
-use contexture::build::{BuildInput, Extract};
-use contexture::replay::replay;
-use contexture::{ContextConfig, ContextError, Message, Session, Settings, Turn};
+use contexture::build::{BuildInput, Extract, Receipt};
+use contexture::diff::{Diff, Side};
+use contexture::entry::RequestRecord;
+use contexture::replay::{replay, verify};
+use contexture::tokens::{Bpe, ClaudeEstimate, Estimate, Tokenizer};
+use contexture::{ContextConfig, ContextError, Entry, Message, Payload, Session, Settings, Turn};
+use serde_json::{Map, json};
 
 const BUDGETS: [usize; 7] = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000];
 
@@ -17,7 +24,7 @@ fn settings(budget: usize, compactor: bool) -> Settings {
             ..ContextConfig::default()
         },
         compactors: match compactor {
-            true => vec![std::sync::Arc::new(Extract)],
+            true => vec![Arc::new(Extract)],
             false => Vec::new(),
         },
         ..Settings::default()
@@ -132,4 +139,112 @@ fn a_long_session_keeps_its_prefix() {
         assert!(share >= 0.97, "{name}: shared prefix {share:.4}");
         assert!(again <= 0.01, "{name}: billed again {again:.4}");
     }
+}
+
+/// What a receipt prints adds up to its total, and nothing is more than the whole.
+#[track_caller]
+fn check_sums(receipt: &Receipt, what: &str) {
+    let Receipt {
+        budget,
+        items,
+        tools,
+        cache,
+        ..
+    } = receipt;
+    let items: usize = items.iter().map(|item| item.tokens).sum();
+    let tools: usize = tools.iter().map(|tool| tool.tokens).sum();
+    assert_eq!(budget.frame + items + tools, budget.used, "{what}");
+    let whole = budget.used + budget.reserved + budget.free;
+    assert_eq!(whole, budget.max_input_tokens, "{what}");
+    assert!(cache.shared_prefix_tokens <= budget.used, "{what}");
+}
+
+/// Lives through a transcript with a provider that counts this share of what we do, and holds each request's numbers
+/// against one another: in the receipt, in the diff to the request before, and made again. How many there were.
+fn live_counted(case: Case<'_>, tokenizer: &Arc<dyn Tokenizer>, percent: Option<usize>) -> usize {
+    let settings = Settings {
+        tokenizer: Arc::clone(tokenizer),
+        model: Some("m".to_owned()),
+        ..settings(12_000, true)
+    };
+    let name = format!("{} by {} at {percent:?} %", case.name, tokenizer.name());
+    let mut session = Session::new(settings.clone()).unwrap();
+    let spec = json!({"type": "function", "function": {"name": "look", "description": "Looks.",
+        "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}});
+    let mut tools = Some(vec![spec]);
+    let (mut said, mut before, mut lived) = (0, None, Vec::new());
+    for point in case.request_points() {
+        let turn = Turn {
+            messages: case.messages[said..point].to_vec(),
+            tools: tools.take(),
+            ..Turn::default()
+        };
+        said = point;
+        let (side, receipt) = match session.build(turn) {
+            Ok(built) => {
+                let receipt = built.receipt();
+                assert_eq!(built.stats().input_tokens, receipt.budget.used, "{name}");
+                (Side::of(&built), receipt)
+            }
+            Err(ContextError::Overflow(_)) => break,
+            Err(error) => panic!("{name}: {error}"),
+        };
+        check_sums(&receipt, &name);
+        let (used, shared) = (receipt.budget.used, receipt.cache.shared_prefix_tokens);
+        if let Some(before) = &before {
+            let diff = Diff::between(session.view(), before, &side);
+            assert_eq!(diff.prefix.shared_tokens, shared, "{name}");
+            let sum = diff.prefix.shared_tokens + diff.rebilled_tokens + diff.new_tokens;
+            assert_eq!((sum, diff.b.input_tokens), (used, used), "{name}");
+        }
+        before = Some(side);
+        lived.push((used, shared));
+        let usage = percent.map(|percent| {
+            Map::from_iter([("prompt_tokens".to_owned(), (used * percent / 100).into())])
+        });
+        let record = Payload::Request(RequestRecord {
+            usage,
+            ..session.record()
+        });
+        let record = Entry::derived(session.view().tail(), "", record);
+        session.append([record]).unwrap();
+    }
+    let log = session.view().log().iter().cloned();
+    let mut again = Vec::new();
+    verify(
+        |_| settings.clone(),
+        log,
+        |step, built| {
+            check_sums(&built.receipt(), &name);
+            again.push((step.input_tokens, step.shared_prefix_tokens));
+            Ok(())
+        },
+    )
+    .unwrap();
+    assert_eq!(again, lived, "{name}");
+    lived.len()
+}
+
+// needs: data
+#[test]
+fn numbers_add_up_for_every_tokenizer() {
+    let Some(sessions) = sessions(&["sessions.jsonl", "dirty.jsonl"]) else {
+        return;
+    };
+    let tokenizers: [Arc<dyn Tokenizer>; 5] = [
+        Arc::new(Bpe::O200k),
+        Arc::new(Bpe::Cl100k),
+        Arc::new(Estimate),
+        Arc::new(ClaudeEstimate),
+        Arc::new(ChatMl),
+    ];
+    let mut requests = 0;
+    for (n, case) in sessions.iter().enumerate().filter(|(n, _)| n % 24 == 0) {
+        for (m, tokenizer) in tokenizers.iter().enumerate() {
+            // No count, fewer tokens than the bound, and more: what a provider adds of its own.
+            let percent = [None, Some(55), Some(100), Some(130)][(n / 24 + m) % 4];
+            requests += live_counted(case, tokenizer, percent);
+        }
+    }
+    assert!(requests > 500, "{requests}");
 }

@@ -5,18 +5,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contexture::tokens::Tokenizer;
 use contexture_model::gguf::Header;
-use contexture_model::local::{LocalError, LocalModel, LocalOptions, Vocabulary};
+use contexture_model::local::{LocalError, LocalModel, LocalOptions, Vocabulary, window};
 use contexture_model::{Model, weights};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::config::LocalConfig;
 use crate::error::CliError;
-use crate::models;
-
-/// The other ways to an answer, for whoever has no model here.
-pub const OTHERS: &str = "or name another: --model ollama:NAME, openai:NAME, anthropic:NAME";
+use crate::models::{self, Reader};
 
 /// Sees to it that the model of this name is here, where it can be pulled.
 pub async fn fetched(name: &str) -> Result<(), CliError> {
@@ -29,28 +25,28 @@ pub async fn fetched(name: &str) -> Result<(), CliError> {
 
 /// The model of this name, ready to answer. `spec` is what requests call it.
 pub fn open(spec: &str, name: &str, limits: LocalConfig) -> Result<Arc<dyn Model>, CliError> {
-    let weights = models::shelf()?.get(name)?;
-    let Some(weights) = weights else {
-        return Err(CliError::Usage {
-            what: format!("there is no model `{name}` on this machine"),
-            hint: format!("`ctx model list` says which there are; {OTHERS}"),
-        });
-    };
-    let options = LocalOptions {
-        threads: limits.threads,
-        window: limits.window,
-        ..LocalOptions::default()
-    };
-    let model = LocalModel::open(spec, &weights.path, options).map_err(wrong)?;
+    let weights = models::here(name)?;
+    let model = LocalModel::open(spec, &weights.path, options(limits)).map_err(wrong)?;
     Ok(Arc::new(model))
 }
 
-/// What counts as this model does, where it is here.
-pub fn tokenizer(spec: &str) -> Option<Arc<dyn Tokenizer>> {
-    let name = spec.strip_prefix(super::model::LOCAL)?;
-    let weights = models::shelf().ok()?.get(name).ok()??;
-    let vocabulary = Vocabulary::open(spec, &weights.path).ok()?;
-    Some(Arc::new(vocabulary))
+/// The tokenizer of the model of this name, and its window.
+pub fn reader(spec: &str, name: &str, limits: LocalConfig) -> Result<Reader, CliError> {
+    let weights = models::here(name)?;
+    let header = Header::of_file(&weights.path).map_err(|error| wrong(error.into()))?;
+    let vocabulary = Vocabulary::open(spec, &weights.path).map_err(wrong)?;
+    Ok(Reader {
+        tokenizer: Arc::new(vocabulary),
+        window: Some(window(&header, options(limits))),
+    })
+}
+
+fn options(limits: LocalConfig) -> LocalOptions {
+    LocalOptions {
+        threads: limits.threads,
+        window: limits.window,
+        ..LocalOptions::default()
+    }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as map_err gives it")]

@@ -4,7 +4,7 @@ use contexture::Settings;
 use contexture::build::Compactor;
 use contexture_agent::ModelCompactor;
 
-use contexture_model::{Client, Endpoint, Model, Patience, Provider};
+use contexture_model::{Client, Endpoint, Model, ModelError, Patience, Provider};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -56,9 +56,14 @@ pub fn of_spec(
     if let Some(name) = spec.strip_prefix(LOCAL) {
         return local::open(spec, name, config.agent.local);
     }
-    let wrong = |error: contexture_model::ModelError| CliError::Usage {
+    let wrong = |error: ModelError| CliError::Usage {
+        hint: match &error {
+            ModelError::NoKey { .. } => error.hint().to_owned(),
+            _ => {
+                "a model is named provider:model, such as anthropic:NAME or ollama:NAME".to_owned()
+            }
+        },
         what: error.to_string(),
-        hint: "a model is named provider:model, such as anthropic:NAME or ollama:NAME".to_owned(),
     };
     let endpoint = Endpoint::parse(spec, base_url).map_err(wrong)?;
     let client = Client::new(endpoint, Patience::default()).map_err(wrong)?;

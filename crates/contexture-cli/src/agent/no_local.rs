@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::tokens::Tokenizer;
 use contexture_model::Model;
 
 use crate::config::LocalConfig;
 use crate::error::CliError;
+use crate::models::Reader;
 
 /// Nothing to fetch: nothing here could read it.
 pub async fn fetched(_: &str) -> Result<(), CliError> {
@@ -16,17 +16,21 @@ pub async fn fetched(_: &str) -> Result<(), CliError> {
 
 /// Says what is missing, and how to get it.
 pub fn open(spec: &str, _: &str, _: LocalConfig) -> Result<Arc<dyn Model>, CliError> {
-    Err(CliError::Usage {
+    Err(no_engine(spec))
+}
+
+/// Only the engine counts as it does.
+pub fn reader(spec: &str, _: &str, _: LocalConfig) -> Result<Reader, CliError> {
+    Err(no_engine(spec))
+}
+
+fn no_engine(spec: &str) -> CliError {
+    CliError::Usage {
         what: format!("`{spec}`: this ctx was built without the engine for local models"),
         hint: "build it with the feature `local`, which is on by default and needs cmake and libclang, \
                or name another: --model ollama:NAME, openai:NAME, anthropic:NAME"
             .to_owned(),
-    })
-}
-
-/// Only the engine counts as it does.
-pub fn tokenizer(_: &str) -> Option<Arc<dyn Tokenizer>> {
-    None
+    }
 }
 
 /// A file is read as far as that goes without the engine.

@@ -80,6 +80,9 @@ pub struct AgentCreate {
     /// What it is for, which decides what it may do: repo, service or employee
     #[arg(long, default_value = "repo", value_parser = ["repo", "service", "employee"])]
     pub archetype: String,
+    /// The model that answers, for a native agent; that of `ctx serve`, or of the project, unless given
+    #[arg(long, value_name = "SPEC")]
+    pub model: Option<String>,
     /// The folder that it works in
     #[arg(long, value_name = "FOLDER", conflicts_with = "ephemeral")]
     pub workspace: Option<PathBuf>,

@@ -15,6 +15,7 @@ pub use pool::*;
 pub use sessions::*;
 
 use crate::config::range::{self, Range};
+use crate::error::CliError;
 
 /// Decides what an LLM agent is told on each turn, and can explain every byte of it.
 #[derive(Debug, Parser)]
@@ -383,6 +384,19 @@ pub enum Format {
 }
 
 impl Format {
+    /// The format to print in: the one that was asked for, else JSON or the picture.
+    pub fn chosen(format: Option<Self>, json: bool) -> Result<Self, CliError> {
+        match format {
+            Some(Self::View) if json => Err(CliError::Usage {
+                what: "--format view is no JSON".to_owned(),
+                hint: "leave it out, or --json".to_owned(),
+            }),
+            Some(format) => Ok(format),
+            None if json => Ok(Self::Json),
+            None => Ok(Self::View),
+        }
+    }
+
     /// The form of the body, for those that print it.
     pub fn wire(self) -> Option<Wire> {
         match self {

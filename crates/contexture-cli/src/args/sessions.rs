@@ -30,7 +30,7 @@ pub enum Sessions {
         session: String,
         /// The new one's name; a free one unless given
         name: Option<String>,
-        /// The last entry that they share; the session's last unless given
+        /// The last entry that they share, or the request of this number; the session's last unless given
         #[arg(long, value_name = "ENTRY")]
         at: Option<String>,
     },

@@ -11,9 +11,7 @@ use crate::view::{self, Paint, Shown};
 /// `ctx build`.
 pub fn build(options: &Build, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     let input = read(&options.source)?;
-    let format = options
-        .format
-        .unwrap_or(if json { Format::Json } else { Format::View });
+    let format = Format::chosen(options.format, json)?;
     let settings = settings(&options.limits, &input, Some(format), dir)?;
     let mut session =
         Session::open(settings, input.session_entries).map_err(at(&options.source))?;

@@ -30,9 +30,7 @@ pub fn inspect(options: &Inspect, json: bool, dir: Option<&Path>) -> Result<(), 
             hint: "`ctx doctor` says why".to_owned(),
         });
     };
-    let format = options
-        .format
-        .unwrap_or(if json { Format::Json } else { Format::View });
+    let format = Format::chosen(options.format, json)?;
     let mut settings = point.settings(&options.limits, &config)?;
     settings.wire = format.wire().unwrap_or(settings.wire);
     let title = match &options.at {

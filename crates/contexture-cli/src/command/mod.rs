@@ -79,7 +79,13 @@ pub fn schema() -> Result<(), CliError> {
 }
 
 /// `ctx completions SHELL`.
-pub fn completions(shell: clap_complete::Shell) -> Result<(), CliError> {
+pub fn completions(shell: clap_complete::Shell, json: bool) -> Result<(), CliError> {
+    if json {
+        return Err(CliError::Usage {
+            what: "--json: completions are a script for a shell".to_owned(),
+            hint: "leave it out".to_owned(),
+        });
+    }
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "ctx", &mut script);
     print(&script)

@@ -32,30 +32,18 @@ impl Point {
         })
     }
 
-    /// The point that a user names: a request by its number, or an entry by its id.
+    /// The point that a user names.
     pub fn find(view: &View, key: &Key, wanted: &str) -> Result<Self, CliError> {
-        let number = wanted.parse::<usize>().ok();
-        let requests = || {
-            let log = view.log().iter();
-            log.filter(|entry| matches!(entry.payload, Payload::Request(_)))
-        };
-        let exact = view.position(&EntryId::from(wanted)).is_some();
-        let id = match number.filter(|_| !exact) {
-            None => resolve(view, key, wanted)?,
-            Some(n) => match requests().nth(n) {
-                Some(entry) => entry.id.clone(),
-                // A few digits begin some id by chance: that is not what was meant.
-                None if wanted.len() < SHORTEST_PREFIX => {
-                    return Err(no_request(key, n, requests().count()));
-                }
-                None => resolve(view, key, wanted)
-                    .map_err(|_| no_request(key, n, requests().count()))?,
-            },
-        };
+        let id = named(view, key, wanted)?;
         let position = view.position(&id).unwrap_or_default();
         let entry = &view.log()[position];
         let (end, request) = match &entry.payload {
-            Payload::Request(record) => (position, Some(record.clone())),
+            Payload::Request(record) => {
+                // Others may have written to the log before it was recorded: it was made without that.
+                let made_at = record.at.as_ref().and_then(|at| view.position(at));
+                let end = made_at.map_or(position, |made_at| made_at + 1);
+                (end, Some(record.clone()))
+            }
             _ => (position + 1, None),
         };
         Ok(Self {
@@ -86,6 +74,10 @@ impl Point {
             settings.wire = sent.wire.unwrap_or_default();
             let budget = limits.budget.or(sent.max_input_tokens);
             settings.config.max_input_tokens = budget.unwrap_or(settings.config.max_input_tokens);
+            if settings.config.reserved_output >= settings.config.max_input_tokens {
+                // What is reserved now was not reserved then.
+                settings.config.reserved_output = 0;
+            }
         }
         Ok(settings)
     }
@@ -104,6 +96,25 @@ impl Point {
             }
             None => Ok(show(&session.build(Turn::default())?)),
         }
+    }
+}
+
+/// The entry that a user names: a request by its number, or any entry by its id or the beginning of it.
+pub fn named(view: &View, key: &Key, wanted: &str) -> Result<EntryId, CliError> {
+    let number = wanted.parse::<usize>().ok();
+    let requests = || {
+        let log = view.log().iter();
+        log.filter(|entry| matches!(entry.payload, Payload::Request(_)))
+    };
+    let is_id = view.position(&EntryId::from(wanted)).is_some();
+    match number.filter(|_| !is_id) {
+        None => Ok(resolve(view, key, wanted)?),
+        Some(n) => match requests().nth(n) {
+            Some(entry) => Ok(entry.id.clone()),
+            // A few digits begin some id by chance: that is not what was meant.
+            None if wanted.len() < SHORTEST_PREFIX => Err(no_request(key, n, requests().count())),
+            None => resolve(view, key, wanted).map_err(|_| no_request(key, n, requests().count())),
+        },
     }
 }
 

@@ -2,17 +2,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contexture::build::{BuildInput, Built, Settings};
+use contexture::entry::RequestRecord;
 use contexture::replay::{self, Step};
 use contexture::{ContextError, Entry, Payload};
 use contexture_store::{Key, StoreError};
 
 use super::{at, read, to_value};
 use crate::args::{Format, Replay, Source};
+use crate::config::{self, LocalConfig};
 use crate::error::CliError;
 use crate::output::{Out, note};
 use crate::settings::{of_session, settings};
-use crate::view::{Paint, Table};
-use crate::{config, store};
+use crate::view::{Paint, Table, safe};
+use crate::{models, store};
 
 /// `ctx replay`.
 pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
@@ -21,9 +23,7 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
         true => what.recorded_budget(),
         false => what.settings.config.max_input_tokens,
     };
-    let format = options
-        .format
-        .unwrap_or(if json { Format::Json } else { Format::View });
+    let format = Format::chosen(options.format, json)?;
     let mut out = Out::new();
     let mut table = Table::new(Paint::stdout());
     let mut differs = None;
@@ -50,12 +50,17 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
     };
     let done = if options.verify {
         let entries = what.input.session_entries.iter().cloned().map(Arc::new);
-        replay::verify(&what.settings, entries, &mut visit)
+        replay::verify(|record| what.settings_of(record), entries, &mut visit)
     } else {
-        replay::replay(what.settings, what.input.clone(), &mut visit).map(drop)
+        replay::replay(what.settings.clone(), what.input.clone(), &mut visit).map(drop)
     };
     written?;
     done.map_err(&what.named)?;
+    if options.verify && requests == 0 {
+        return Err(CliError::NothingToVerify {
+            place: safe(&options.what),
+        });
+    }
     if format == Format::View {
         out.text(&table.end(budget))?;
     }
@@ -63,10 +68,6 @@ pub fn replay(options: &Replay, json: bool, dir: Option<&Path>) -> Result<(), Cl
     drop(out);
     match differs {
         Some((step, recorded)) => Err(difference(&what.input.session_entries, &step, recorded)),
-        None if options.verify && requests == 0 => {
-            note!("no request was recorded, so there is nothing to verify");
-            Ok(())
-        }
         None if options.verify => {
             note!("{requests} recorded requests, each made again byte for byte");
             Ok(())
@@ -102,11 +103,25 @@ fn difference(entries: &[Entry], step: &Step, recorded: String) -> CliError {
 struct Replayed {
     input: BuildInput,
     settings: Settings,
+    /// Whether no option says what counts.
+    counts_by_record: bool,
+    /// The bounds of models on this machine.
+    local: LocalConfig,
     /// Says in an error where it came from.
     named: Box<dyn Fn(ContextError) -> CliError>,
 }
 
 impl Replayed {
+    /// The settings for a request that was recorded: its own model counted it, unless another is named.
+    fn settings_of(&self, record: &RequestRecord) -> Settings {
+        let mut settings = self.settings.clone();
+        if self.counts_by_record {
+            let model = record.model.as_deref();
+            settings.tokenizer = models::reader_of_record(model, self.local).tokenizer;
+        }
+        settings
+    }
+
     /// The largest that a request was made for.
     fn recorded_budget(&self) -> usize {
         let recorded = self
@@ -154,6 +169,8 @@ impl Replayed {
         let input = read(&source)?;
         Ok(Self {
             settings: settings(&options.limits, &input, options.format, dir)?,
+            counts_by_record: counts_by_record(options),
+            local: config::load(dir)?.agent.local,
             input,
             named: Box::new(at(&source)),
         })
@@ -173,7 +190,8 @@ impl Replayed {
                 Payload::Request(record) => Some(record),
                 _ => None,
             });
-        let mut settings = of_session(&options.limits, record, &config::load(dir)?)?;
+        let config = config::load(dir)?;
+        let mut settings = of_session(&options.limits, record, &config)?;
         let wire = options.format.and_then(Format::wire);
         settings.wire = wire.unwrap_or(settings.wire);
         let entries = view.log().iter().map(|entry| entry.as_ref().clone());
@@ -184,10 +202,17 @@ impl Replayed {
                 ..BuildInput::default()
             },
             settings,
+            counts_by_record: counts_by_record(options),
+            local: config.agent.local,
             named: Box::new(move |error| CliError::Context {
                 place: Some(place.clone()),
                 error,
             }),
         })
     }
+}
+
+fn counts_by_record(options: &Replay) -> bool {
+    let model = &options.limits.model;
+    model.name.is_none() && model.tokenizer.is_none()
 }

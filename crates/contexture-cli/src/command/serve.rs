@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::{print, print_json, runtime};
-use crate::args::{LogFormat, Serve};
+use crate::args::{AgentOptions, LogFormat, Serve};
 use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::fleet;
@@ -39,6 +39,7 @@ pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliE
         let fleet = fleet::open(&config, dir, hub)?;
         let url = format!("http://{}", reachable(address));
         fleet.reachable_at(&url);
+        fleet.start_natives_with(answering(&options.agent));
         lock.publish(&Daemon {
             secret: fleet.owner_secret().to_owned(),
             ..Daemon::new(url.as_str(), clock::now()).map_err(|error| failed(error.to_string()))?
@@ -73,6 +74,18 @@ pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliE
         drop(lock);
         served.map_err(|error| failed(error.to_string()))
     })
+}
+
+/// The options that say what answers, for agents that the daemon starts.
+fn answering(options: &AgentOptions) -> Vec<String> {
+    let named = [
+        ("--model", &options.model),
+        ("--base-url", &options.base_url),
+    ];
+    let given = named
+        .into_iter()
+        .filter_map(|(name, value)| Some([name.to_owned(), value.clone()?]));
+    given.flatten().collect()
 }
 
 /// Listens, on this machine alone unless somebody said otherwise.

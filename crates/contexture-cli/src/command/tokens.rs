@@ -1,16 +1,20 @@
+use std::path::Path;
+
+use contexture::tokens::count;
 use contexture::{Message, Payload};
 use serde_json::json;
 
 use super::{print, print_json, read};
 use crate::args::Tokens;
 use crate::error::CliError;
-use crate::input;
+use crate::models::Reader;
 use crate::output::note;
-use crate::settings::tokenizer;
-use crate::view::thousands;
+use crate::settings::{reader, tokenizer};
+use crate::view::{safe, thousands};
+use crate::{config, input};
 
 /// `ctx tokens`.
-pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
+pub fn tokens(options: &Tokens, json: bool, dir: Option<&Path>) -> Result<(), CliError> {
     if options.text {
         let bytes = input::read(&options.source)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -26,7 +30,8 @@ pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
     }
     let input = read(&options.source)?;
     let model = options.model.name.as_deref().or(input.model.as_deref());
-    let tokenizer = tokenizer(&options.model, model)?;
+    let limits = config::load(dir)?.agent.local;
+    let Reader { tokenizer, window } = reader(&options.model, model, limits)?;
     let logged = input
         .session_entries
         .iter()
@@ -38,7 +43,11 @@ pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
     let tools = input.turn.tools.unwrap_or_default();
     let each: Vec<usize> = messages.iter().map(|m| tokenizer.message(m)).collect();
     let tool_tokens = tokenizer.tools(&tools);
-    let frame = tokenizer.frame(messages.first().copied());
+    let frame = count::frame(
+        tokenizer.as_ref(),
+        messages.first().copied(),
+        !tools.is_empty(),
+    );
     let total = frame + each.iter().sum::<usize>() + tool_tokens;
     if json {
         let rows: Vec<_> = messages
@@ -52,9 +61,19 @@ pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
             "tokenizer": { "name": tokenizer.name(), "exact": tokenizer.exact() },
             "messages": rows,
             "toolTokens": tool_tokens,
+            "frameTokens": frame,
+            "window": window,
         }));
     }
     let bound = if tokenizer.exact() { "" } else { "at most " };
-    note!("{bound}{} tokens by {}", thousands(total), tokenizer.name());
+    let of = match window {
+        Some(window) => format!(" of a window of {}", thousands(window)),
+        None => String::new(),
+    };
+    note!(
+        "{bound}{} tokens{of} by {}",
+        thousands(total),
+        safe(tokenizer.name())
+    );
     print(format!("{total}\n").as_bytes())
 }

@@ -1,8 +1,7 @@
 use std::fmt::Write as _;
-use std::io::Read;
 use std::path::Path;
 
-use contexture::json::{MAX_BYTES, parse};
+use contexture::json::parse;
 use contexture::prompt::signature;
 use contexture::{ContextError, inject::ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -10,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{print, print_content, print_json, runtime};
 use crate::args::Tool;
 use crate::error::CliError;
+use crate::input;
 use crate::session;
 use crate::view::{plural, safe};
 
@@ -73,17 +73,7 @@ fn show(said: Value, json: bool) -> Result<(), CliError> {
 fn object(text: Option<&str>) -> Result<Map<String, Value>, CliError> {
     let bytes = match text {
         None => return Ok(Map::new()),
-        Some("-") => {
-            let mut bytes = Vec::new();
-            let mut input = std::io::stdin().lock().take(MAX_BYTES as u64 + 1);
-            input
-                .read_to_end(&mut bytes)
-                .map_err(|error| CliError::Io {
-                    place: "standard input".to_owned(),
-                    error,
-                })?;
-            bytes
-        }
+        Some("-") => input::standard_text()?.into_bytes(),
         Some(text) => text.as_bytes().to_vec(),
     };
     let at = |error| CliError::Context {

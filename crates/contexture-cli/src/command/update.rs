@@ -24,11 +24,10 @@ pub fn update(options: &Build, json: bool, dir: Option<&Path>) -> Result<(), Cli
     let result = manager
         .compute_context_updates(input)
         .map_err(at(&options.source))?;
-    match options.format {
-        Some(Format::Json) => return print_json(&to_value(result)?),
-        None if json => return print_json(&to_value(result)?),
-        None | Some(Format::View) => {}
-        Some(Format::Openai | Format::Anthropic | Format::Responses) => {
+    match Format::chosen(options.format, json)? {
+        Format::Json => return print_json(&to_value(result)?),
+        Format::View => {}
+        Format::Openai | Format::Anthropic | Format::Responses => {
             return Err(CliError::Usage {
                 what: "an update has no body".to_owned(),
                 hint: "use --json, or `ctx build` for the request".to_owned(),

@@ -17,6 +17,7 @@ pub struct Shown<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Source(&'static str, u8, char);
 
+const FRAME: Source = Source("frame", 245, 'f');
 const TOOLS: Source = Source("tools", 133, 'T');
 const SYSTEM: Source = Source("system", 69, 'S');
 const NOTE: Source = Source("notes", 110, 'n');
@@ -27,6 +28,17 @@ const RESULT: Source = Source("tool results", 173, 'r');
 const RESERVED: Source = Source("reserved", 96, 'o');
 const FREE: Source = Source("free", 238, '·');
 const ORDER: [Source; 7] = [TOOLS, SYSTEM, SUMMARY, NOTE, USER, ASSISTANT, RESULT];
+
+/// What fills the budget, in order: the parts of the request, what is reserved, what is free.
+fn parts(receipt: &Receipt) -> Vec<(Source, usize)> {
+    let budget = &receipt.budget;
+    let rest = [
+        (FRAME, budget.frame),
+        (RESERVED, budget.reserved),
+        (FREE, budget.free),
+    ];
+    shares(receipt).into_iter().chain(rest).collect()
+}
 
 /// The picture of a request: the budget by source, each item, and what was left out.
 pub fn request(shown: &Shown<'_>, paint: Paint) -> String {
@@ -63,14 +75,7 @@ fn header(shown: &Shown<'_>, paint: Paint, out: &mut String) {
 fn bar(shown: &Shown<'_>, paint: Paint, out: &mut String) {
     let budget = &shown.receipt.budget;
     let width = paint.width - 2;
-    let mut shares = shares(shown.receipt);
-    let counted: usize = shares.iter().map(|(_, tokens)| tokens).sum();
-    // What frames the request belongs to no source; it is a few tokens, or what a bound adds.
-    if let Some((_, tokens)) = shares.first_mut() {
-        *tokens += budget.used.saturating_sub(counted);
-    }
-    shares.push((RESERVED, budget.reserved));
-    shares.push((FREE, budget.free));
+    let shares = parts(shown.receipt);
     let total: usize = shares.iter().map(|(_, tokens)| tokens).sum();
     let mut filled = 0;
     let mut seen = 0;
@@ -92,12 +97,17 @@ fn bar(shown: &Shown<'_>, paint: Paint, out: &mut String) {
     }
     let _ = writeln!(out, "\n {line}");
     legend(&shares, paint, out);
-    let percent = budget.used * 100 / budget.max_input_tokens.max(1);
+    let most = budget.max_input_tokens;
+    // A request that was sent under another budget may be over this one.
+    let share = match budget.used.checked_sub(most) {
+        None | Some(0) => format!("{} %", budget.used * 100 / most.max(1)),
+        Some(over) => format!("{} too many", thousands(over)),
+    };
     let _ = writeln!(
         out,
-        " {} of {} tokens ({percent} %) · {} bytes · {}",
+        " {} of {} tokens ({share}) · {} bytes · {}",
         paint.bold(&thousands(budget.used)),
-        thousands(budget.max_input_tokens),
+        thousands(most),
         thousands(shown.bytes),
         plural(shown.messages.len(), "message"),
     );

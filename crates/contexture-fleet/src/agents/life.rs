@@ -291,11 +291,16 @@ impl Fleet {
         let context = prepared.map(|prepared| &prepared.context);
         let mut servers = context.map_or_else(Vec::new, |context| context.mcp_servers.clone());
         servers.extend(prepared.and_then(|prepared| self.own_server(prepared)));
+        let native_args = match &spec.model {
+            Some(model) => vec!["--model".to_owned(), model.clone()],
+            None => self.native_args.get().cloned().unwrap_or_default(),
+        };
         let wanted = Wanted {
             command: &spec.command,
             system_context: context.map_or(&[], |context| &context.system_context_additions),
             mcp_servers: &servers,
             inherits: &spec.env,
+            native_args: &native_args,
             own: Some(self.program.clone()),
             supervisor: self.supervisor.clone(),
             ..Wanted::new(&spec.backend_type, folder)
@@ -344,11 +349,13 @@ impl Fleet {
         let (before, changing) = (agent.record().state, Arc::clone(agent));
         let record = blocking(move || Ok(changing.change(change)?)).await?;
         if record.state != before {
-            tracing::info!(
-                agent = agent.name(),
-                state = record.state.as_str(),
-                why = record.why
-            );
+            let (name, state, why) = (agent.name(), record.state.as_str(), &record.why);
+            match record.state {
+                State::Failed | State::Crashed | State::Restarting => {
+                    tracing::warn!(agent = name, state, why);
+                }
+                _ => tracing::info!(agent = name, state, why),
+            }
             self.tell(Event::AgentState {
                 agent: agent.name().to_owned(),
                 state: record.state.as_str().to_owned(),

@@ -25,6 +25,9 @@ pub struct Spec {
     /// The command that starts it, where the backend's own will not do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The model that answers, for a native agent; the project's unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Its folder, where it is not ours to choose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,

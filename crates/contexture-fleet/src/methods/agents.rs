@@ -38,6 +38,10 @@ pub(super) fn table() -> Vec<Entry> {
                     "command?",
                     list(&text("a word of the command that starts it")),
                 ),
+                (
+                    "model?",
+                    text("what answers, for a native agent: provider:model"),
+                ),
                 ("workspace?", text("the folder that it works in")),
                 (
                     "env?",
@@ -159,6 +163,12 @@ fn create(fleet: Arc<Fleet>, mut call: Call) -> Answering {
     Box::pin(async move {
         let spec: Spec = params(&mut call)?;
         // Said now, and not when it is started.
+        let is_native = spec.backend_type == backends::NATIVE && spec.command.is_empty();
+        if spec.model.is_some() && !is_native {
+            let what = format!("model: `{}` chooses its own", spec.backend_type);
+            let hint = "only native agents take one";
+            return Err(RpcError::new(Why::Invalid, what).hint(hint));
+        }
         backends::plan(Wanted {
             command: &spec.command,
             ..Wanted::new(&spec.backend_type, &fleet.root)

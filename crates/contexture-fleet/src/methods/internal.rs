@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::use_tool::use_tool;
-use super::{Entry, any_object, list, method, object, params, text};
+use super::{Entry, any_object, list, method, object, params, polled, text};
 use crate::canvas::CanvasError;
 use crate::fleet::Fleet;
-use crate::tokens::{Grant, TokenError};
+use crate::tokens::Grant;
 use crate::{Answering, Call, Caller, Event, RpcError, Who, Why};
 
 pub(super) fn table() -> Vec<Entry> {
@@ -21,14 +21,14 @@ pub(super) fn table() -> Vec<Entry> {
         method(name, about, Who::Session, parameters, done, call_by_method)
     };
     let mut all = vec![
-        method(
+        polled(method(
             "internal.tools",
             "The tools that this session may use",
             Who::Session,
             object(&[]),
             object(&[("tools", list(&any_object("a tool's definition")))]),
             tools,
-        ),
+        )),
         method(
             "internal.callTool",
             "Uses a tool of this session",
@@ -76,7 +76,7 @@ pub(super) fn table() -> Vec<Entry> {
     all
 }
 
-/// What is behind a tool of the host's. A provider can offer a tool for one of these, or answer itself.
+/// The implementation of a tool of the host's. A provider can offer a tool for one of these, or answer itself.
 pub(super) struct Behind {
     pub method: &'static str,
     about: &'static str,
@@ -179,13 +179,8 @@ fn rotate(fleet: Arc<Fleet>, mut call: Call) -> Answering {
         let grant = session(&call)?;
         let Rotate { archetype } = params(&mut call)?;
         let wanted = archetype.unwrap_or(grant.archetype());
-        let (token, _) = fleet.tokens.rotate(&grant, wanted).map_err(|error| {
-            let why = match error {
-                TokenError::Random(_) => Why::Failed,
-                TokenError::Gone | TokenError::More { .. } => Why::NotAllowed,
-            };
-            RpcError::new(why, error.to_string())
-        })?;
+        // Without a pause: whose token counts no more is not waited for.
+        let token = fleet.rotate(&grant, wanted)?;
         Ok(json!({"token": token.reveal()}))
     })
 }

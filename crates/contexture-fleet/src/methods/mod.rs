@@ -52,6 +52,7 @@ fn method(
             about,
             who,
             streams: false,
+            polled: false,
             params,
             result,
         },
@@ -64,6 +65,17 @@ fn streaming(entry: Entry) -> Entry {
     Entry {
         method: Method {
             streams: true,
+            ..entry.method
+        },
+        ..entry
+    }
+}
+
+/// One that programs ask again and again.
+fn polled(entry: Entry) -> Entry {
+    Entry {
+        method: Method {
+            polled: true,
             ..entry.method
         },
         ..entry

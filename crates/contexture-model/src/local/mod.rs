@@ -145,10 +145,15 @@ impl LocalModel {
     }
 }
 
+/// The window that a model has where there is memory for it: the one asked for, and no more than it was made for.
+pub fn window(header: &Header, options: LocalOptions) -> usize {
+    let trained = usize::try_from(header.context_length).unwrap_or(usize::MAX);
+    options.window.unwrap_or(WINDOW).min(trained)
+}
+
 /// What the model and the machine allow.
 fn size(header: &Header, options: LocalOptions) -> Result<Size, LocalError> {
-    let trained = usize::try_from(header.context_length).unwrap_or(usize::MAX);
-    let wanted = options.window.unwrap_or(WINDOW).min(trained);
+    let wanted = window(header, options);
     let wanted = Room {
         window: wanted,
         resting: options.resting.unwrap_or(2 * wanted),

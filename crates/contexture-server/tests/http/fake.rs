@@ -38,6 +38,7 @@ impl Fake {
             about: "For tests.",
             who,
             streams,
+            polled: false,
             params: json!({"type": "object"}),
             result: json!({}),
         };

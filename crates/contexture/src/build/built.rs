@@ -61,10 +61,10 @@ impl<'a> Built<'a> {
         &self.session.tools
     }
 
-    /// The messages with the tokens and bytes of each.
-    pub(crate) fn priced(&self) -> impl Iterator<Item = (&'a Message, usize, usize)> {
+    /// The messages with the bytes of each.
+    pub(crate) fn sized(&self) -> impl Iterator<Item = (&'a Message, usize)> {
         let items = self.session.weave.items.iter();
-        items.map(|item| (&*item.piece.message, item.piece.tokens, item.piece.bytes))
+        items.map(|item| (&*item.piece.message, item.piece.bytes))
     }
 
     /// The stable sections, which are the first message where there are any.

@@ -13,9 +13,8 @@ use crate::prompt::Section;
 pub(super) struct Cache {
     /// The log position of its record; none when there was no request.
     pub record: Option<usize>,
-    /// How many items both begin with, and their tokens.
+    /// How many items both begin with.
     pub items: usize,
-    pub tokens: usize,
     /// The last request's items behind those, its first at the end.
     lost: Vec<Arc<Piece>>,
     /// Its tools; none when there was no request.
@@ -25,19 +24,16 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// A request of `items` items, with so many tokens, and these tools and sections went out, as the
-    /// record at this log position says.
+    /// A request of `items` items, with these tools and sections, went out, as the record at this log position says.
     pub fn sent(
         record: usize,
         items: usize,
-        tokens: usize,
         tools: &Arc<Vec<Value>>,
         sections: &[Section],
     ) -> Self {
         Self {
             record: Some(record),
             items,
-            tokens,
             lost: Vec::new(),
             tools: Some(Arc::clone(tools)),
             sections: sections.to_vec(),
@@ -59,7 +55,6 @@ impl Cache {
     pub fn lose<'a>(&mut self, from: usize, old: impl DoubleEndedIterator<Item = &'a Arc<Piece>>) {
         if from < self.items {
             for piece in old.rev() {
-                self.tokens -= piece.tokens;
                 self.lost.push(Arc::clone(piece));
             }
             self.items = from;
@@ -81,7 +76,6 @@ impl Cache {
         while let Some(lost) = self.lost.last()
             && items.get(self.items).is_some_and(|i| i.piece.same(lost))
         {
-            self.tokens += lost.tokens;
             self.lost.pop();
             self.items += 1;
         }

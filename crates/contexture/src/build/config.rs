@@ -50,7 +50,8 @@ impl ContextConfig {
         let base = serde_json::to_value(self)
             .ok()
             .and_then(|v| v.as_object().cloned());
-        let mut all = base.unwrap_or_default();
+        let base = base.unwrap_or_default();
+        let mut all = base.clone();
         for (key, value) in over {
             if !all.contains_key(key) {
                 let known: Vec<&str> = all.keys().map(String::as_str).collect();
@@ -66,12 +67,15 @@ impl ContextConfig {
             }
             all.insert(key.clone(), value.clone());
         }
-        serde_json::from_value(Value::Object(all)).map_err(|error| {
-            ContextError::invalid(
-                "config",
-                error.to_string(),
-                "limits are whole numbers above 0",
-            )
+        let read = |all: Map<String, Value>| serde_json::from_value::<Self>(Value::Object(all));
+        read(all).map_err(|error| {
+            let wrong = over.iter().find(|(key, value)| {
+                let mut one = base.clone();
+                one.insert((*key).clone(), (*value).clone());
+                read(one).is_err()
+            });
+            let place = wrong.map_or("config".to_owned(), |(key, _)| format!("config.{key}"));
+            ContextError::invalid(place, error.to_string(), "limits are whole numbers above 0")
         })
     }
 
@@ -108,11 +112,17 @@ impl ContextConfig {
                 ),
             );
         }
-        if self.trigger_percent > 100 || self.target_percent >= self.trigger_percent {
+        if !(1..=100).contains(&self.trigger_percent) {
+            return wrong(
+                "triggerPercent",
+                format!("{} is not a share from 1 to 100 %", self.trigger_percent),
+            );
+        }
+        if self.target_percent >= self.trigger_percent {
             return wrong(
                 "targetPercent",
                 format!(
-                    "the target ({} %) must be below the trigger ({} %), and that at most 100 %",
+                    "the target ({} %) must be below the trigger ({} %)",
                     self.target_percent, self.trigger_percent
                 ),
             );

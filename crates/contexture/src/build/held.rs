@@ -19,7 +19,8 @@ impl Session {
         match self.prompt(None) {
             Some(ids) => self.held().map_or(0, |held| common(&held, &ids)),
             None if self.cache.has_tools(&self.tools) => {
-                self.frame() + self.tool_tokens + self.cache.tokens
+                let behind = self.tokens_behind(self.cache.items);
+                self.tokens().saturating_sub(behind)
             }
             None => 0,
         }

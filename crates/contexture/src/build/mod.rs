@@ -4,6 +4,7 @@
 //! [`Session`] runs them over a log that grows; [`ContextManager`] is spec 002's stateless door to
 //! the same.
 
+mod account;
 mod assemble;
 mod built;
 mod cache;

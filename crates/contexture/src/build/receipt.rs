@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::account::Account;
 use super::item::{Item, Kind, Rule, Source};
 use super::session::Session;
 use crate::entry::{DeferredTool, Gone, tool_name};
@@ -50,8 +51,10 @@ pub struct BudgetUsed {
     pub max_input_tokens: usize,
     /// Kept free for the output.
     pub reserved: usize,
-    /// What the request has.
+    /// What the request has: its tools, its items and its frame.
     pub used: usize,
+    /// What of that stands around tools and messages.
+    pub frame: usize,
     /// What is left.
     pub free: usize,
 }
@@ -136,6 +139,7 @@ impl Receipt {
     pub(super) fn of(session: &Session) -> Self {
         let config = &session.settings.config;
         let used = session.tokens();
+        let account = Account::new(session);
         Self {
             digest: session.body.digest().to_owned(),
             tokenizer: TokenizerUsed {
@@ -146,14 +150,16 @@ impl Receipt {
                 max_input_tokens: config.max_input_tokens,
                 reserved: config.reserved_output,
                 used,
+                frame: account.frame,
                 free: (config.max_input_tokens - config.reserved_output).saturating_sub(used),
             },
-            items: items(session),
+            items: items(session, &account.items),
             tools: session
                 .tools
                 .iter()
                 .zip(&session.hidden)
-                .map(|(spec, hidden)| tool(session, spec, *hidden))
+                .zip(&account.tools)
+                .map(|((spec, hidden), tokens)| tool(spec, *tokens, *hidden))
                 .collect(),
             deferred_tools: deferred(session.view.deferred()),
             excluded: excluded(session),
@@ -165,14 +171,14 @@ impl Receipt {
     }
 }
 
-fn items(session: &Session) -> Vec<ItemReceipt> {
+fn items(session: &Session, tokens: &[usize]) -> Vec<ItemReceipt> {
     let mut out = Vec::with_capacity(session.weave.items.len());
-    for (index, item) in session.weave.items.iter().enumerate() {
+    for (index, (item, &tokens)) in session.weave.items.iter().zip(tokens).enumerate() {
         let receipt = ItemReceipt {
             index,
             origin: session.origin(item),
             rule: item.rule,
-            tokens: item.piece.tokens,
+            tokens,
             bytes: item.piece.bytes,
             stability: stability(item),
             role: item.piece.message.role.as_str(),
@@ -184,9 +190,9 @@ fn items(session: &Session) -> Vec<ItemReceipt> {
         };
         if item.source == Source::Sections {
             let sections = session.view.sections();
-            let whole = item.piece.tokens;
             let mut bytes = item.piece.bytes;
-            for (n, tokens) in session.section_tokens(whole).into_iter().rev() {
+            let shares = session.section_tokens(tokens);
+            for (n, tokens) in shares.into_iter().enumerate().rev() {
                 let own = if n == 0 {
                     bytes
                 } else {
@@ -221,10 +227,10 @@ fn stability(item: &Item) -> Stability {
     }
 }
 
-fn tool(session: &Session, spec: &Value, hidden: usize) -> ToolReceipt {
+fn tool(spec: &Value, tokens: usize, hidden: usize) -> ToolReceipt {
     ToolReceipt {
         origin: format!("tool:{}", tool_name(spec).map_or("?", String::as_str)),
-        tokens: session.settings.tokenizer.tool(spec),
+        tokens,
         bytes: spec.to_string().len(),
         hidden,
     }

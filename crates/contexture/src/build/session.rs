@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::account::apportion;
 use super::assemble::{Body, Head, frame_bytes};
 use super::cache::Cache;
 use super::compact::Compactor;
@@ -17,7 +18,7 @@ use super::item::{Item, Pricing, Source};
 use super::normalize::{Pieces, Touched, Weave};
 use super::{Built, ContextConfig, Turn, join_sections};
 use crate::entry::{Change, Payload, RequestRecord};
-use crate::tokens::{Bpe, Tokenizer};
+use crate::tokens::{Bpe, Tokenizer, count};
 use crate::{ContextError, Entry, EntryId, Message, View, Wire};
 
 /// How a session builds its requests.
@@ -81,9 +82,6 @@ pub struct Session {
     anchor: Option<(usize, usize)>,
 }
 
-/// Providers tell a model with tools how to use them, at their own expense but in our window. The
-/// largest such preamble that one has published is below this.
-const TOOL_PREAMBLE: usize = 600;
 /// An Anthropic body must say how long the answer may be.
 const DEFAULT_MAX_TOKENS: usize = 4_096;
 
@@ -337,8 +335,7 @@ impl Session {
             None => self.anchored(),
         };
         let record = self.view.log().len() - 1;
-        let (tokens, sections) = (self.weave.tokens, self.view.sections());
-        self.cache = Cache::sent(record, items, tokens, &self.tools, sections);
+        self.cache = Cache::sent(record, items, &self.tools, self.view.sections());
         Ok(())
     }
 
@@ -354,16 +351,23 @@ impl Session {
     /// The tokens of the request. For an estimate an upper bound: what the provider counted for a
     /// request that this one begins with, and the bound for the rest.
     pub(super) fn tokens(&self) -> usize {
-        match self.anchored() {
-            Some((items, reported)) if !self.settings.tokenizer.exact() => {
-                let added = self.weave.items[items..]
-                    .iter()
-                    .map(|i| i.piece.tokens)
-                    .sum::<usize>();
-                reported.saturating_add(added)
-            }
-            _ => self.weave.tokens + self.tool_tokens + self.framing(),
+        match self.measured() {
+            Some((items, reported)) => reported.saturating_add(self.tokens_behind(items)),
+            None => self.weave.tokens + self.tool_tokens + self.framing(),
         }
+    }
+
+    /// The tokens of all messages from the item on.
+    pub(super) fn tokens_behind(&self, item: usize) -> usize {
+        let behind = self.weave.items[item..].iter();
+        behind.map(|item| item.piece.tokens).sum()
+    }
+
+    /// How many items the request begins with whose tokens a provider counted, and that count; none where ours is
+    /// exact.
+    pub(super) fn measured(&self) -> Option<(usize, usize)> {
+        let estimates = !self.settings.tokenizer.exact();
+        self.anchored().filter(|_| estimates)
     }
 
     /// The anchor, while the request begins as the one did that was counted.
@@ -394,14 +398,10 @@ impl Session {
 
     /// What the request costs beside its messages and tools.
     pub(super) fn framing(&self) -> usize {
-        let preamble = !self.settings.tokenizer.exact() && !self.view.tools().is_empty();
-        self.frame() + if preamble { TOOL_PREAMBLE } else { 0 }
-    }
-
-    pub(super) fn frame(&self) -> usize {
         let first = self.weave.items.first();
         let first = first.map(|item| &*item.piece.message);
-        self.settings.tokenizer.frame(first)
+        let tokenizer = self.settings.tokenizer.as_ref();
+        count::frame(tokenizer, first, !self.view.tools().is_empty())
     }
 
     pub(super) fn load(&self) -> Load {
@@ -431,21 +431,21 @@ impl Session {
         }
     }
 
-    /// The tokens of each stable section, in order: what adding it to those before it adds.
-    pub(super) fn section_tokens(&self, whole: usize) -> Vec<(usize, usize)> {
+    /// The share that each stable section has of their message's tokens, in order: what adding it to those before it
+    /// adds.
+    pub(super) fn section_tokens(&self, whole: usize) -> Vec<usize> {
         let sections = self.view.sections();
-        let mut out = Vec::new();
         let mut before = 0;
-        for n in 1..=sections.len() {
-            let tokens = if n == sections.len() {
-                whole
-            } else {
+        let mut out: Vec<usize> = (1..=sections.len())
+            .map(|n| {
                 let text = join_sections(&sections[..n]);
-                self.settings.tokenizer.message(&Message::system(text))
-            };
-            out.push((n - 1, tokens.saturating_sub(before)));
-            before = before.max(tokens);
-        }
+                let tokens = self.settings.tokenizer.message(&Message::system(text));
+                let added = tokens.saturating_sub(before);
+                before = before.max(tokens);
+                added
+            })
+            .collect();
+        apportion(out.iter_mut(), whole);
         out
     }
 }

@@ -124,8 +124,7 @@ impl Shared {
 
     pub(super) fn bill(&self, a: &Side, b: &Side) -> Bill {
         let all = b.summary.input_tokens;
-        // Where a provider counted, its count is not the sum of ours: what it counted stands at the
-        // front, so the prefix takes the difference.
+        // What stands around tools and messages is shared as soon as anything is.
         let behind = match (self.tokens, self.head) {
             (Some(tokens), _) => all.saturating_sub(tokens),
             (None, Some(_)) => all,

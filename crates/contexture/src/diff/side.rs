@@ -60,14 +60,17 @@ impl Side {
     pub fn of(built: &Built<'_>) -> Self {
         let receipt = built.receipt();
         let stats = built.stats();
-        let messages: Vec<Whole> = built
-            .priced()
-            .map(|(message, tokens, bytes)| Whole {
+        let mut messages: Vec<Whole> = built
+            .sized()
+            .map(|(message, bytes)| Whole {
                 hash: openai::hash(message),
-                tokens,
+                tokens: 0,
                 bytes,
             })
             .collect();
+        for item in &receipt.items {
+            messages[item.index].tokens += item.tokens;
+        }
         let sections = built.sections();
         let lines = receipt.items.into_iter().enumerate();
         let lines = lines.map(|(n, item)| Line {

@@ -248,9 +248,14 @@ impl RequestRecord {
                 .saturating_add(field("cache_read_input_tokens").unwrap_or(0))
                 .saturating_add(field("cache_creation_input_tokens").unwrap_or(0)),
         };
-        usize::try_from(tokens).ok()
+        usize::try_from(tokens)
+            .ok()
+            .filter(|tokens| *tokens <= MAX_REPORTED_TOKENS)
     }
 }
+
+/// A provider that says more than this did not count.
+const MAX_REPORTED_TOKENS: usize = 1 << 40;
 
 impl Payload {
     /// Reads the payload of an entry of type `tag`.

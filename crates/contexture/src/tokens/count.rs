@@ -18,6 +18,21 @@ pub const IMAGE: usize = 1_445;
 /// What an image of low detail costs there.
 pub const IMAGE_LOW: usize = 85;
 
+/// Providers tell a model with tools how to use them, at their own expense but in our window. The
+/// largest such preamble that one has published is below this.
+const TOOL_PREAMBLE: usize = 600;
+
+/// What a request costs beside its messages and tools: for an estimate with what a provider adds for
+/// tools.
+pub fn frame(tokenizer: &dyn Tokenizer, first: Option<&Message>, has_tools: bool) -> usize {
+    let preamble = if has_tools && !tokenizer.exact() {
+        TOOL_PREAMBLE
+    } else {
+        0
+    };
+    tokenizer.frame(first) + preamble
+}
+
 /// The tokens of a request of these messages and tools.
 pub fn request<'a>(
     tokenizer: &dyn Tokenizer,
@@ -25,7 +40,7 @@ pub fn request<'a>(
     tools: &[Value],
 ) -> usize {
     let mut messages = messages.into_iter().peekable();
-    let frame = tokenizer.frame(messages.peek().copied());
+    let frame = frame(tokenizer, messages.peek().copied(), !tools.is_empty());
     frame + messages.map(|m| tokenizer.message(m)).sum::<usize>() + tokenizer.tools(tools)
 }
 

@@ -120,11 +120,15 @@ fn recorded_and_verified() {
             .map(|e| Entry::clone(e))
             .collect();
         let mut steps = 0;
-        verify(&Settings::default(), log, |step, _| {
-            assert_eq!(step.recorded_digest, None);
-            steps += 1;
-            Ok(())
-        })
+        verify(
+            |_| Settings::default(),
+            log,
+            |step, _| {
+                assert_eq!(step.recorded_digest, None);
+                steps += 1;
+                Ok(())
+            },
+        )
         .unwrap();
         assert_eq!(steps, 1);
     }

@@ -47,6 +47,7 @@ fn record(session: &Session, request: &Request, seed: &TurnSeed) -> Entry {
     let record = RequestRecord {
         digest: request.digest.clone(),
         input_tokens: request.tokens,
+        wire: session.record().wire,
         usage,
         ..RequestRecord::default()
     };
@@ -250,7 +251,7 @@ proptest! {
             }
         }
         let mut differing = Vec::new();
-        verify(&how.settings(), log(&session), |step, _| {
+        verify(|_| how.settings(), log(&session), |step, _| {
             differing.extend(step.recorded_digest.clone());
             Ok(())
         }).unwrap();

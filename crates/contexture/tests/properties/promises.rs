@@ -154,14 +154,15 @@ fn check_account(how: &How, view: &View, request: &Request) {
     }
     assert_eq!(index, request.messages.len());
     assert_eq!(tools.len(), request.tools.len());
+    let item_tokens: usize = items.iter().map(|item| item.tokens).sum();
+    let tool_tokens: usize = tools.iter().map(|tool| tool.tokens).sum();
+    assert_eq!(
+        budget.frame + item_tokens + tool_tokens,
+        budget.used,
+        "{item_tokens} for items, {tool_tokens} for tools"
+    );
     if how.exact {
-        let items: usize = items.iter().map(|item| item.tokens).sum();
-        let tools: usize = tools.iter().map(|tool| tool.tokens).sum();
-        assert_eq!(
-            3 + items + tools,
-            budget.used,
-            "{items} items, {tools} tools"
-        );
+        assert_eq!(budget.frame, 3);
     }
     let mut seen: HashMap<usize, usize> = HashMap::new();
     let shown = items.iter().filter_map(|item| item.position);
@@ -384,7 +385,7 @@ fn check_prefix(request: &Request, last: Option<&Request>) {
     let same = both.take_while(|(a, b)| a == b).count();
     let items = request.receipt.items.iter();
     let tools = request.receipt.tools.iter();
-    let shared = 3
+    let shared = request.receipt.budget.frame
         + tools.map(|tool| tool.tokens).sum::<usize>()
         + items
             .filter(|item| item.index < same)

@@ -115,11 +115,11 @@ fn an_unknown_field_names_its_nearest() {
     did you mean `maxInputTokens`?
     ");
     assert_snapshot!(config(r#"{"config":{"maxInputTokens":-5}}"#), @"
-    config: invalid value: integer `-5`, expected usize
+    config.maxInputTokens: invalid value: integer `-5`, expected usize
     limits are whole numbers above 0
     ");
     assert_snapshot!(config(r#"{"config":{"maxInputTokens":1.5}}"#), @"
-    config: invalid type: floating point `1.5`, expected usize
+    config.maxInputTokens: invalid type: floating point `1.5`, expected usize
     limits are whole numbers above 0
     ");
 }
@@ -149,8 +149,8 @@ fn limits_that_make_no_sense_are_refused() {
     config.maxHistoryMessages: a request has at least one message
     config.maxBytes: a budget of 0 bytes holds no request
     config.reservedOutput: 10 reserved of 10 leaves nothing for the request
-    config.targetPercent: the target (40 %) must be below the trigger (101 %), and that at most 100 %
-    config.targetPercent: the target (40 %) must be below the trigger (40 %), and that at most 100 %
+    config.triggerPercent: 101 is not a share from 1 to 100 %
+    config.targetPercent: the target (40 %) must be below the trigger (40 %)
     ");
 }
 

@@ -73,11 +73,15 @@ fn late_results() {
     }
     assert!(last.contains(r#""call_id":"c_2","output":"3""#), "{last}");
     let mut steps = 0;
-    verify(&settings(), log(&session), |step, _| {
-        assert_eq!(step.recorded_digest, None);
-        steps += 1;
-        Ok(())
-    })
+    verify(
+        |_| settings(),
+        log(&session),
+        |step, _| {
+            assert_eq!(step.recorded_digest, None);
+            steps += 1;
+            Ok(())
+        },
+    )
     .unwrap();
     assert_eq!(steps, 4);
 }
@@ -95,10 +99,14 @@ fn the_record_names_the_form() {
         params: Map::new(),
         ..Settings::default()
     };
-    verify(&plain, log(&session), |step, _| {
-        assert_eq!(step.recorded_digest, None);
-        Ok(())
-    })
+    verify(
+        |_| plain.clone(),
+        log(&session),
+        |step, _| {
+            assert_eq!(step.recorded_digest, None);
+            Ok(())
+        },
+    )
     .unwrap();
 }
 

@@ -67,6 +67,9 @@ fn spec(options: &AgentCreate) -> Result<Value, CliError> {
         "env": options.env,
         "command": options.command,
     });
+    if let Some(model) = &options.model {
+        spec["model"] = json!(model);
+    }
     if let Some(folder) = &options.workspace {
         // As whoever runs this sees it, and not the daemon.
         let folder = folder.canonicalize().map_err(|error| CliError::Io {
@@ -121,6 +124,7 @@ fn shown(agent: &Value, paint: Paint) -> String {
     let mut out = line(agent, paint);
     let rows = [
         ("session", "sessionId"),
+        ("model", "model"),
         ("workspace", "workspace"),
         ("permissions", "permissions"),
         ("started again", "restarts"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use contexture::build::{BuildInput, Built, Rule};
 use contexture::diff::{Diff, Side};
-use contexture::entry::{SessionHeader, Target};
+use contexture::entry::{RequestRecord, SessionHeader, Target};
 use contexture::prompt::{Section, ToolPolicy};
 use contexture::{ContextConfig, EntryId, Payload, replay};
 use contexture_agent::{Agent, Cancel, Chat, Options, Stores, clock};
@@ -250,7 +250,8 @@ impl Stage {
         for key in [self.key(), &self.fork] {
             let view = self.sessions.load(key)?.view;
             let log = view.log().iter().cloned();
-            replay::verify(self.chat.settings(), log, |step, _| {
+            let settings = |_: &RequestRecord| self.chat.settings().clone();
+            replay::verify(settings, log, |step, _| {
                 made.insert(step.entry_id.clone());
                 if step.recorded_digest.is_some() {
                     differ.insert(step.entry_id.clone());

@@ -1,12 +1,18 @@
 //! What changes a session by one entry, or makes and removes one.
 
+use std::path::Path;
+
 use contexture::entry::Target;
 use contexture::{EntryId, Payload, View};
 use contexture_store::{Key, Sessions, StoreError, Stream, resolve};
 use serde_json::json;
 
+use crate::args::Limits;
+use crate::command::point::{named, recorded};
 use crate::command::{print, print_json};
+use crate::config;
 use crate::error::CliError;
+use crate::settings::of_session;
 use crate::store::Home;
 use crate::view::safe;
 use contexture_agent::clock::now;
@@ -15,13 +21,13 @@ use contexture_agent::clock::now;
 pub fn fork(
     home: &Home,
     from: &Key,
-    name: Option<&str>,
-    at: Option<&str>,
+    (name, at): (Option<&str>, Option<&str>),
     json: bool,
+    dir: Option<&Path>,
 ) -> Result<(), CliError> {
     let loaded = home.load(from)?;
     let at = match (at, loaded.view.tail()) {
-        (Some(at), _) => resolve(&loaded.view, from, at)?,
+        (Some(at), _) => point(&loaded.view, from, at, dir)?,
         (None, Some(last)) => last.clone(),
         (None, None) => {
             return Err(StoreError::NoStream {
@@ -42,6 +48,20 @@ pub fn fork(
         );
     }
     print(format!("{}\n", safe(to.as_str())).as_bytes())
+}
+
+/// The entry that a user names; of a request that was not recorded, the last that it was made of.
+fn point(view: &View, key: &Key, at: &str, dir: Option<&Path>) -> Result<EntryId, CliError> {
+    if at.parse::<usize>().is_err() {
+        return Ok(resolve(view, key, at)?);
+    }
+    let settings = of_session(&Limits::default(), None, &config::load(dir)?)?;
+    let requests = recorded(view, settings)?;
+    let id = named(&requests, key, at)?;
+    let end = requests.position(&id).unwrap_or_default();
+    let mut before = requests.log()[..=end].iter().rev();
+    let logged = before.find(|entry| view.position(&entry.id).is_some());
+    Ok(logged.map_or(id, |entry| entry.id.clone()))
 }
 
 /// `ctx sessions undo`.

@@ -3,9 +3,10 @@ use std::path::Path;
 
 use contexture::export::{self, Meta};
 use contexture_store::Key;
+use serde_json::json;
 
 use crate::args::{ExportFormat, Model};
-use crate::command::{print_content, print_data};
+use crate::command::{print_content, print_data, print_json};
 use crate::error::CliError;
 use crate::output::note;
 use crate::settings;
@@ -18,10 +19,15 @@ pub fn export(
     key: &Key,
     format: ExportFormat,
     output: Option<&Path>,
+    json: bool,
 ) -> Result<(), CliError> {
     let bytes = written(home, key, format)?;
     let Some(path) = output else {
         return match format {
+            ExportFormat::Html | ExportFormat::Markdown if json => print_json(&json!({
+                "session": key.as_str(),
+                "content": String::from_utf8_lossy(&bytes),
+            })),
             ExportFormat::Html | ExportFormat::Markdown => print_content(&bytes),
             ExportFormat::Openai | ExportFormat::Anthropic | ExportFormat::Jsonl => {
                 print_data(&bytes)
@@ -34,6 +40,13 @@ pub fn export(
     };
     let mut file = std::fs::File::create(path).map_err(failed)?;
     file.write_all(&bytes).map_err(failed)?;
+    if json {
+        return print_json(&json!({
+            "session": key.as_str(),
+            "file": path.display().to_string(),
+            "bytes": bytes.len(),
+        }));
+    }
     note!(
         "{}: {} bytes",
         safe(&path.display().to_string()),

@@ -33,7 +33,8 @@ pub fn sessions(what: Sessions, json: bool, dir: Option<&Path>) -> Result<(), Cl
         Sessions::Show { session } => list::show(&home, &key(&session)?, json),
         Sessions::Append { session, file } => append::append(&home, &key(&session)?, &file, json),
         Sessions::Fork { session, name, at } => {
-            edit::fork(&home, &key(&session)?, name.as_deref(), at.as_deref(), json)
+            let names = (name.as_deref(), at.as_deref());
+            edit::fork(&home, &key(&session)?, names, json, dir)
         }
         Sessions::Undo { session, entry } => {
             edit::undo(&home, &key(&session)?, entry.as_deref(), json)
@@ -44,7 +45,7 @@ pub fn sessions(what: Sessions, json: bool, dir: Option<&Path>) -> Result<(), Cl
             session,
             format,
             output,
-        } => export::export(&home, &key(&session)?, format, output.as_deref()),
+        } => export::export(&home, &key(&session)?, format, output.as_deref(), json),
         Sessions::Rm { session } => edit::rm(&home, &key(&session)?, json),
         Sessions::Import(options) => import(&options, json, dir),
     }
