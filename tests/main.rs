@@ -39,6 +39,7 @@ mod inject;
 mod local;
 mod model;
 mod pool;
+mod reference;
 mod session_tools;
 mod sessions;
 mod work;

@@ -185,7 +185,12 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["demo", "--model", "none:x"],
         &["config", "schema"],
     ];
-    let more: [&[&str]; 8] = [
+    let more: [&[&str]; 13] = [
+        &["build", file, "--all"],
+        &["config", "show"],
+        &["schema", "build"],
+        &["events"],
+        &["man"],
         &["chat"],
         &["completions", "bash"],
         &["help"],

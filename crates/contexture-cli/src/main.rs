@@ -12,6 +12,7 @@ mod input;
 mod models;
 mod output;
 mod providers;
+mod schema;
 mod session;
 mod settings;
 mod skills;
@@ -25,8 +26,6 @@ mod work;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Args, Command};
 use error::CliError;
 use output::note;
@@ -36,7 +35,7 @@ fn main() -> ExitCode {
     if let Err(error) = contexture_tools::descriptors::keep_inherited() {
         note!("warning: programs that are started may inherit open files: {error}");
     }
-    let args = match Args::try_parse() {
+    let args = match args::parse(std::env::args_os()) {
         Ok(args) => args,
         Err(error) => return error::usage(&error),
     };
@@ -68,7 +67,10 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Chat(options) => command::chat(&options, json, dir.as_deref()),
         Command::Acp(options) => command::acp(&options, dir.as_deref()),
         Command::Demo(options) => command::demo(&options, json, dir.as_deref()),
-        Command::Build(options) => command::build(&options, json, dir.as_deref()),
+        Command::Build(options) => match options.all {
+            true => command::build_all(&options.build, json, dir.as_deref()),
+            false => command::build(&options.build, json, dir.as_deref()),
+        },
         Command::Update(options) => command::update(&options, json, dir.as_deref()),
         Command::Tokens(options) => command::tokens(&options, json),
         Command::Compose(options) => command::compose(&options, json),
@@ -97,9 +99,10 @@ fn run(args: Args) -> Result<(), CliError> {
         Command::Inject(options) => command::inject(&options, json, dir.as_deref()),
         // Handled before: their exit code is that of another program.
         Command::Supervise { .. } | Command::TryModel { .. } => Ok(()),
-        Command::Config {
-            command: args::ConfigCommand::Schema,
-        } => command::schema(),
+        Command::Config(what) => command::config(&what, json, dir.as_deref()),
+        Command::Schema(options) => command::schema(&options, json),
+        Command::Events(options) => command::events(&options, json, dir.as_deref()),
+        Command::Man(options) => command::man(&options),
         Command::Completions { shell } => command::completions(shell),
     }
 }
