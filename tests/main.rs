@@ -32,6 +32,7 @@ mod attacks;
 mod chat;
 mod cli;
 mod demo;
+mod docs;
 mod faults;
 mod fleet;
 mod inject;
