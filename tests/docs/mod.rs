@@ -7,6 +7,7 @@
 
 mod page;
 mod scene;
+mod specs;
 
 use std::collections::BTreeSet;
 
