@@ -1,7 +1,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use contexture::ContextError;
 use contexture_agent::AgentError;
@@ -11,7 +10,7 @@ use contexture_server::{ClientError, DaemonError, Fault};
 use contexture_store::StoreError;
 use serde_json::json;
 
-use crate::args::Args;
+use crate::args;
 use crate::output::note;
 use crate::view::safe;
 
@@ -245,7 +244,7 @@ pub fn report(error: &CliError, json: bool) -> ExitCode {
 pub fn usage(error: &clap::Error) -> ExitCode {
     // What was typed, or pasted, is repeated there: so it is read again as it may be shown.
     let shown = std::env::args_os().map(|arg| safe(&arg.to_string_lossy()));
-    let again = Args::try_parse_from(shown).err();
+    let again = args::parse(shown).err();
     let error = again.as_ref().unwrap_or(error);
     // Help and version go to standard output, everything else to standard error.
     let printed = error.print();
@@ -268,9 +267,16 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// The error as data.
+pub fn as_json(error: &CliError) -> serde_json::Value {
+    let (message, hint) = words(error);
+    coded(error.code(), &message, &hint)
+}
+
+fn coded(code: &str, message: &str, hint: &str) -> serde_json::Value {
+    json!({ "error": { "code": code, "message": message, "hint": hint } })
+}
+
 fn last_line(code: &str, message: &str, hint: &str) {
-    note!(
-        "{}",
-        json!({ "error": { "code": code, "message": message, "hint": hint } })
-    );
+    note!("{}", coded(code, message, hint));
 }

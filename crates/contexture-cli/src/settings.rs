@@ -1,7 +1,7 @@
 //! From options, the input and the project's configuration to the settings of a build.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use contexture::Settings;
 use contexture::build::BuildInput;
@@ -153,16 +153,12 @@ pub fn reader(
     let Some(path) = &options.tokenizer else {
         return models::reader(model, limits);
     };
-    let bytes = input::small_file(path, MAX_TOKENIZER_BYTES)?;
-    let tokenizer = FileTokenizer::from_json(path.display().to_string(), &bytes)?;
+    let tokenizer = from_file(path)?;
     let window = match options.name {
         Some(_) => models::reader(model, limits)?.window,
         None => models::reader_of_record(model, limits).window,
     };
-    Ok(Reader {
-        tokenizer: Arc::new(tokenizer),
-        window,
-    })
+    Ok(Reader { tokenizer, window })
 }
 
 /// The tokenizer for a command that has no use for a window.
@@ -171,6 +167,20 @@ pub fn tokenizer(
     model: Option<&str>,
 ) -> Result<Arc<dyn Tokenizer>, CliError> {
     Ok(reader(options, model, LocalConfig::default())?.tokenizer)
+}
+
+/// The tokenizer that a file holds. The last one is kept, for a command that builds many sessions.
+fn from_file(path: &Path) -> Result<Arc<dyn Tokenizer>, CliError> {
+    static LAST: Mutex<Option<(PathBuf, Arc<dyn Tokenizer>)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = last.as_ref().filter(|(known, _)| known == path) {
+        return Ok(Arc::clone(known));
+    }
+    let bytes = input::small_file(path, MAX_TOKENIZER_BYTES)?;
+    let name = path.display().to_string();
+    let read: Arc<dyn Tokenizer> = Arc::new(FileTokenizer::from_json(name, &bytes)?);
+    *last = Some((path.to_owned(), Arc::clone(&read)));
+    Ok(read)
 }
 
 /// A model's name without our provider's: `openai:gpt-4o` is `gpt-4o` to OpenAI. Local models are ours

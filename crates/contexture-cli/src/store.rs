@@ -77,7 +77,7 @@ pub fn check_own(sessions: &Sessions, key: &Key) -> Result<(), CliError> {
 }
 
 /// The environment's word on where logs are kept.
-const URL: &str = "CONTEXTURE_STORE_URL";
+pub const URL: &str = "CONTEXTURE_STORE_URL";
 
 impl Home {
     /// A session, with a word on what of it could not be read.

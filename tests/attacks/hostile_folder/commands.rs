@@ -17,6 +17,8 @@ pub struct Line {
     pub serves: bool,
     /// The program that it is there to start.
     pub starts: Option<&'static str>,
+    /// Whether it tries which sandbox works: in mounts of its own, whatever the folder holds.
+    pub tries_sandbox: bool,
 }
 
 /// The user's own files, beside the project.
@@ -29,12 +31,21 @@ const fn line(command: &'static str, args: &'static [&'static str]) -> Line {
         input: "",
         serves: false,
         starts: None,
+        tries_sandbox: false,
     }
 }
 
 const fn fed(command: &'static str, args: &'static [&'static str], input: &'static str) -> Line {
     Line {
         input,
+        ..line(command, args)
+    }
+}
+
+const fn trying(command: &'static str, args: &'static [&'static str]) -> Line {
+    Line {
+        tries_sandbox: true,
+        starts: Some("bwrap"),
         ..line(command, args)
     }
 }
@@ -77,6 +88,7 @@ pub const TABLE: &[Line] = &[
     line("agent-context", &[]),
     line("build", &[SESSION_FILE]),
     line("build", &[SESSION_FILE, "--json", "--budget", "900"]),
+    line("build", &[SESSION_FILE, "--all"]),
     line("canvas list", &[]),
     line("canvas show", &["h"]),
     fed("chat", &[], "hello\n"),
@@ -84,10 +96,13 @@ pub const TABLE: &[Line] = &[
     line("completions", &["bash"]),
     fed("compose", &[], OPTIONS),
     line("config schema", &[]),
+    line("config show", &[]),
     line("demo", &["--model", "openai:gpt-4o"]),
     line("diff", &["s", "s3", "s7"]),
-    line("doctor", &[]),
-    line("doctor", &["--fix"]),
+    trying("doctor", &[]),
+    trying("doctor", &["--fix"]),
+    line("events", &[]),
+    line("events", &["--follow"]),
     line("import", &["new", SESSION_FILE]),
     line(
         "inject",
@@ -103,6 +118,7 @@ pub const TABLE: &[Line] = &[
     fed("inject", &["--meta", "-"], META),
     line("inspect", &["s"]),
     line("inspect", &["f", "--json"]),
+    line("man", &[]),
     line("mcp list", &[]),
     line("mcp serve", &[]),
     line("mcp tools", &[]),
@@ -135,6 +151,7 @@ pub const TABLE: &[Line] = &[
     line("run", &["hello", "--session", "s"]),
     line("run", &["hello", "--session", "f", "--json"]),
     serving("serve", &["--listen", "127.0.0.1:0", "--json"]),
+    line("schema", &["build"]),
     line("serve link", &[]),
     fed("sessions append", &["s"], MESSAGE),
     fed("sessions append", &["new"], MESSAGE),

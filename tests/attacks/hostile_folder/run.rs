@@ -199,6 +199,7 @@ impl<'a> Traced<'a> {
             forbidden: world.bait.outside.join(".contexture"),
             peers: ports.to_vec(),
             starts: line.starts,
+            tries_sandbox: line.tries_sandbox,
         };
         let calls = trace::read(&fs::read(trace).unwrap_or_default(), &self.place.project);
         assert!(

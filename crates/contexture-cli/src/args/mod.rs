@@ -1,17 +1,23 @@
 //! What can be said to `ctx`.
 
+mod examples;
 mod fleet;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod manual;
 mod pool;
+mod reference;
 mod sessions;
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use contexture::Wire;
 use contexture::prompt::SessionMode;
 
 pub use fleet::*;
 pub use pool::*;
+pub use reference::*;
 pub use sessions::*;
 
 use crate::config::range::{self, Range};
@@ -49,7 +55,7 @@ pub enum Command {
     /// See in a minute what this is for, with a model on this machine
     Demo(Demo),
     /// Build the exact request for a session, with a receipt
-    Build(Build),
+    Build(BuildCommand),
     /// What to append to a session that goes on, or that a provider refused as too long
     Update(Build),
     /// Count the tokens of a request, or of a text
@@ -67,7 +73,7 @@ pub enum Command {
     Diff(Diff),
     /// Make every request of a session or transcript again, turn by turn
     Replay(Replay),
-    /// Check every log, and repair what can be
+    /// Check every log, and repair what can be; keys, sandbox, models and daemon
     Doctor(Doctor),
     /// The daemon: agents, their sessions and tools, a dashboard; link: a new sign-in link for it
     Serve(Serve),
@@ -118,22 +124,33 @@ pub enum Command {
     /// The same as `sessions import`
     #[command(hide = true)]
     Import(Import),
-    /// The configuration
-    Config {
-        #[command(subcommand)]
-        command: ConfigCommand,
-    },
+    /// The configuration: show, schema
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// The JSON Schema of what a command reads or prints
+    Schema(Schema),
+    /// What happened in the project's fleet: agents, sessions, tools, tasks
+    Events(Events),
     /// Print completions for a shell
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual page, or write one of each command to a folder
+    Man(Man),
 }
 
-#[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Print the JSON Schema of contexture.json
-    Schema,
+/// The command line as it is read, with examples in the help of each command.
+pub fn command() -> clap::Command {
+    examples::add(Args::command())
+}
+
+/// Reads a command line.
+pub fn parse(
+    words: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
+) -> Result<Args, clap::Error> {
+    let matches = command().try_get_matches_from(words)?;
+    Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,3 +1,5 @@
+mod machine;
+
 use std::path::Path;
 
 use contexture_store::doctor::{self, Checkup, Finding};
@@ -6,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args::Doctor;
+use crate::config;
 use crate::error::CliError;
 use crate::store::{self, Home};
 use crate::view::{Paint, plural, safe};
@@ -29,12 +32,20 @@ pub fn doctor(options: &Doctor, json: bool, dir: Option<&Path>) -> Result<(), Cl
             }
         }
     }
-    match json {
-        true => print_json(&as_json(&all, &repairs))?,
-        false => print(in_words(&all, &repairs, Paint::stdout()).as_bytes())?,
+    let machine = machine::checks(&config::load(dir)?);
+    if json {
+        let mut report = as_json(&all, &repairs);
+        report["machine"] = machine::as_json(&machine);
+        print_json(&report)?;
+    } else {
+        let paint = Paint::stdout();
+        print(in_words(&all, &repairs, paint).as_bytes())?;
+        print(machine::in_words(&machine, paint).as_bytes())?;
     }
     let open: Vec<&Finding> = all.iter().flat_map(|checkup| &checkup.findings).collect();
-    if open.is_empty() {
+    let is_broken = |check: &&machine::Check| check.state == machine::State::Broken;
+    let broken = machine.iter().filter(is_broken).count();
+    if open.is_empty() && broken == 0 {
         return Ok(());
     }
     let fixable = open
@@ -42,10 +53,10 @@ pub fn doctor(options: &Doctor, json: bool, dir: Option<&Path>) -> Result<(), Cl
         .filter(|finding| finding.remedy.is_some())
         .count();
     Err(CliError::Unhealthy {
-        what: format!("{} found", plural(open.len(), "problem")),
+        what: format!("{} found", plural(open.len() + broken, "problem")),
         hint: match fixable {
             0 => "these need a person".to_owned(),
-            n if n == open.len() => {
+            n if n == open.len() + broken => {
                 "`ctx doctor --fix` repairs them, and keeps a backup".to_owned()
             }
             n => format!("`ctx doctor --fix` repairs {n} of them, and keeps a backup"),

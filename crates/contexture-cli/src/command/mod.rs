@@ -4,14 +4,18 @@ mod acp;
 mod agent_context;
 mod agents;
 mod build;
+mod build_all;
 mod canvas;
 mod chat;
 mod compose;
+mod config;
 mod demo;
 mod diff;
 mod doctor;
+mod events;
 mod inject;
 mod inspect;
+mod man;
 mod mcp;
 mod mcp_serve;
 mod model;
@@ -20,6 +24,7 @@ mod point;
 mod pool;
 mod replay;
 mod run;
+mod schema;
 mod serve;
 mod serve_link;
 mod sessions;
@@ -32,35 +37,39 @@ mod trust;
 mod update;
 mod worker;
 
-use clap::CommandFactory;
 use contexture::ContextError;
 use contexture::build::BuildInput;
 use serde_json::Value;
 
 pub use self::agent_context::document;
-use crate::args::{Args, Source};
+use crate::args::{self, Source};
 use crate::error::CliError;
+use crate::input;
 use crate::output::Out;
-use crate::{config, input};
 
 pub use acp::acp;
 pub use agent_context::agent_context;
 pub use agents::agents;
 pub use build::build;
+pub use build_all::build_all;
 pub use canvas::canvas;
 pub use chat::chat;
 pub use compose::compose;
+pub use config::config;
 pub use demo::demo;
 pub use diff::diff;
 pub use doctor::doctor;
+pub use events::events;
 pub use inject::inject;
 pub use inspect::inspect;
+pub use man::man;
 pub use mcp::{options as mcp_options, servers as mcp};
 pub use model::model;
 pub use orchestrate::orchestrate;
 pub use pool::pool;
 pub use replay::replay;
 pub use run::{run, runtime};
+pub use schema::schema;
 pub use serve::serve;
 pub use serve_link::serve_link;
 pub use sessions::{import, sessions};
@@ -73,11 +82,6 @@ pub use trust::{asked_again, trust};
 pub use update::update;
 pub use worker::worker;
 
-/// `ctx config schema`.
-pub fn schema() -> Result<(), CliError> {
-    print_data(format!("{:#}\n", config::schema()).as_bytes())
-}
-
 /// `ctx completions SHELL`.
 pub fn completions(shell: clap_complete::Shell, json: bool) -> Result<(), CliError> {
     if json {
@@ -87,7 +91,7 @@ pub fn completions(shell: clap_complete::Shell, json: bool) -> Result<(), CliErr
         });
     }
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "ctx", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "ctx", &mut script);
     print(&script)
 }
 

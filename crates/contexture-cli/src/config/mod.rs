@@ -10,6 +10,7 @@ mod keys;
 mod layers;
 mod providers;
 pub mod range;
+pub mod show;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -220,6 +221,9 @@ pub fn here() -> Result<PathBuf, CliError> {
     })
 }
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod page;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;

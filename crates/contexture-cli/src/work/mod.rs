@@ -31,7 +31,7 @@ use crate::store::Home;
 /// The project's board.
 pub const BOARD: &str = "main";
 /// The environment's word on where the hub is.
-const URL: &str = "CONTEXTURE_HUB_URL";
+pub const URL: &str = "CONTEXTURE_HUB_URL";
 /// The key that all others follow from, for several machines that hand out the same tasks.
 const KEY: &str = "CONTEXTURE_HUB_KEY";
 
