@@ -1,3 +1,4 @@
+use contexture::tokens::count;
 use contexture::{Message, Payload};
 use serde_json::json;
 
@@ -38,8 +39,7 @@ pub fn tokens(options: &Tokens, json: bool) -> Result<(), CliError> {
     let tools = input.turn.tools.unwrap_or_default();
     let each: Vec<usize> = messages.iter().map(|m| tokenizer.message(m)).collect();
     let tool_tokens = tokenizer.tools(&tools);
-    let frame = tokenizer.frame(messages.first().copied());
-    let total = frame + each.iter().sum::<usize>() + tool_tokens;
+    let total = count::request(tokenizer.as_ref(), messages.iter().copied(), &tools);
     if json {
         let rows: Vec<_> = messages
             .iter()

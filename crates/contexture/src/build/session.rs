@@ -359,7 +359,12 @@ impl Session {
                     .sum::<usize>();
                 reported.saturating_add(added)
             }
-            _ => self.weave.tokens + self.tool_tokens + self.framing(),
+            _ => {
+                let messages = self.weave.items.iter();
+                let mut messages = messages.map(|item| &*item.piece.message);
+                let whole = self.settings.tokenizer.request(&mut messages, &self.tools);
+                whole.unwrap_or_else(|| self.weave.tokens + self.tool_tokens + self.framing())
+            }
         }
     }
 

@@ -21,9 +21,12 @@ pub const IMAGE_LOW: usize = 85;
 /// The tokens of a request of these messages and tools.
 pub fn request<'a>(
     tokenizer: &dyn Tokenizer,
-    messages: impl IntoIterator<Item = &'a Message>,
+    messages: impl IntoIterator<Item = &'a Message> + Clone,
     tools: &[Value],
 ) -> usize {
+    if let Some(whole) = tokenizer.request(&mut messages.clone().into_iter(), tools) {
+        return whole;
+    }
     let mut messages = messages.into_iter().peekable();
     let frame = tokenizer.frame(messages.peek().copied());
     frame + messages.map(|m| tokenizer.message(m)).sum::<usize>() + tokenizer.tools(tools)
