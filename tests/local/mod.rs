@@ -1,6 +1,7 @@
 //! `ctx` with the model of this machine, the real one, small as it is.
 
 mod files;
+mod qwen;
 mod talk;
 
 use crate::common::{Ctx, Project};

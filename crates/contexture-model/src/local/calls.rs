@@ -39,7 +39,10 @@ pub(super) fn message(text: &str, form: &Form, tools: &[Value], id: &str) -> Mes
 pub(super) fn may_be_whole(text: &str) -> bool {
     let plain = text.trim_start();
     let Some(fenced) = plain.strip_prefix("```") else {
-        return plain.starts_with(['{', '[']) || ["```", PYTHON].iter().any(|open| open.starts_with(plain));
+        let opens = |open: &&str| open.starts_with(plain);
+        return plain.starts_with(['{', '['])
+            || plain.starts_with(PYTHON)
+            || ["```", PYTHON].iter().any(opens);
     };
     match fenced.split_once('\n') {
         Some((label, block)) => {
@@ -122,7 +125,11 @@ fn whole(text: &str, tools: &[Value], id: &str) -> Option<Vec<ToolCall>> {
             let block = block.trim_start();
             let (value, behind) = block.split_at(extent(block)?);
             calls.extend(in_json(value)?);
-            rest = token(behind, "```")?.trim_start();
+            // Some end the answer with the call, and leave the fence open.
+            rest = match behind.trim_start() {
+                "" => "",
+                behind => behind.strip_prefix("```")?.trim_start(),
+            };
         }
     } else {
         calls = in_json(rest)?;
@@ -150,7 +157,8 @@ fn call_of(value: &Value, text: Option<&str>) -> Option<ToolCall> {
             let raw = text.and_then(|text| text.split_once("\"arguments\": "));
             let raw = raw.and_then(|(_, raw)| raw.strip_suffix('}'));
             let same = |raw: &&str| json::from_text::<Value>(raw).is_ok_and(|raw| raw == *other);
-            raw.filter(same).map_or_else(|| other.to_string(), str::to_owned)
+            raw.filter(same)
+                .map_or_else(|| other.to_string(), str::to_owned)
         }
         None => "{}".to_owned(),
     };
@@ -230,7 +238,7 @@ mod tests {
             mark: "[TOOL_CALLS]".to_owned(),
             before_name: before_name.to_owned(),
             before_arguments: before_arguments.to_owned(),
-            is_object: false,
+            close: "",
         }
     }
 
@@ -243,7 +251,8 @@ mod tests {
         let read = message(&two, &hermes, &tools(), "c");
         assert_eq!((read.tool_calls.len(), &*read.text()), (2, "Two:"));
         assert_ne!(read.tool_calls[0].id, read.tool_calls[1].id);
-        let listed = "[TOOL_CALLS] [{\"name\": \"look\", \"arguments\": {\"at\": 1}, \"id\": \"x\"}]";
+        let listed =
+            "[TOOL_CALLS] [{\"name\": \"look\", \"arguments\": {\"at\": 1}, \"id\": \"x\"}]";
         let form = mistral(" [{\"name\": \"", "\", \"arguments\": ");
         assert_eq!(arguments(listed, &form), ["{\"at\":1}"]);
         let named = "[TOOL_CALLS]look[ARGS]{\"at\": 1}[TOOL_CALLS]look[ARGS]{\"at\": 2}";
@@ -254,10 +263,16 @@ mod tests {
             "<tool_call>\n{\"name\": \"look\", \"argu",
             "<tool_call>",
         ] {
-            assert_eq!(message(text, &hermes, &tools(), "c"), Message::assistant(text));
+            assert_eq!(
+                message(text, &hermes, &tools(), "c"),
+                Message::assistant(text)
+            );
         }
         let quoted = "<tool_call>{\"name\": \"look\", \"arguments\": {\"at\": \"</tool_call>}<tool_call>\"}}";
-        assert_eq!(arguments(quoted, &hermes), ["{\"at\": \"</tool_call>}<tool_call>\"}"]);
+        assert_eq!(
+            arguments(quoted, &hermes),
+            ["{\"at\": \"</tool_call>}<tool_call>\"}"]
+        );
     }
 
     const CALL: &str = "{\"name\": \"look\", \"arguments\": {\"at\": 1}}";
@@ -270,6 +285,7 @@ mod tests {
             format!("\n {CALL}\n"),
             format!("```json\n{CALL}\n```"),
             format!("```\n{CALL}```\n"),
+            format!("```json\n{CALL}\n"),
             format!("```tool_call\n\n{CALL}\n```"),
             format!("<|python_tag|>{CALL}"),
             "{\"type\": \"function\", \"name\": \"look\", \"parameters\": {\"at\": 1}}".to_owned(),
@@ -291,7 +307,7 @@ mod tests {
             format!("```json\n{CALL}\n```\nThat reads it."),
             format!("{CALL} is a call."),
             format!("```python\n{CALL}\n```"),
-            format!("```json\n{CALL}"),
+            format!("```json\n{CALL} yes"),
             format!("```json\n{CALL}\n```\n```json\n{{}}\n```"),
             "{\"name\": \"rm\", \"arguments\": {\"at\": 1}}".to_owned(),
             "{\"name\": \"look\", \"arguments\": {\"at\": \"x\"}}".to_owned(),
@@ -312,7 +328,10 @@ mod tests {
         let tools = tools();
         for (text, behind) in [
             ("{\"name\": \"look\", \"arguments\":", ""),
-            ("```json\n{\n \"name\":\"look\",\n \"parameters\" : {\"", " {\""),
+            (
+                "```json\n{\n \"name\":\"look\",\n \"parameters\" : {\"",
+                " {\"",
+            ),
             ("<|python_tag|>[{\"name\": \"look\", \"arguments\": ", " "),
         ] {
             assert_eq!(begun(text, &tools).unwrap().1, behind, "{text}");

@@ -15,8 +15,8 @@ pub(super) struct Form {
     pub before_name: String,
     /// The text between the name and the arguments.
     pub before_arguments: String,
-    /// Whether a brace closes the call behind its arguments.
-    pub is_object: bool,
+    /// The braces that close the call behind its arguments. What else a template has there is no part of the call.
+    pub close: &'static str,
 }
 
 /// The tool and the arguments that a template is tried with.
@@ -29,14 +29,14 @@ impl Form {
             mark: "<tool_call>".to_owned(),
             before_name: "{\"name\": \"".to_owned(),
             before_arguments: "\", \"arguments\": ".to_owned(),
-            is_object: true,
+            close: "}",
         }
     }
 
     /// The form of a call of [`PROBE`] with this id, as a template wrote it.
     pub fn parse(written: &str, id: &str) -> Option<Self> {
         let (before, rest) = written.split_once(PROBE.0)?;
-        let (before_arguments, behind) = rest.split_once(PROBE.1)?;
+        let (before_arguments, _) = rest.split_once(PROBE.1)?;
         if before.contains(id) || before_arguments.contains(id) {
             return None;
         }
@@ -54,7 +54,11 @@ impl Form {
             mark: mark.to_owned(),
             before_name: before_name.to_owned(),
             before_arguments: before_arguments.to_owned(),
-            is_object: behind.starts_with('}'),
+            close: match (before_name.contains('{'), before_name.contains('[')) {
+                (true, true) => "}]",
+                (true, false) => "}",
+                (false, _) => "",
+            },
         })
     }
 
@@ -67,7 +71,10 @@ impl Form {
         }
         let calls: Vec<String> = (0..tools.len()).map(|n| format!("call{n}")).collect();
         let _ = writeln!(out, " ( {} )", calls.join(" | "));
-        let close = if self.is_object { " \"}\"" } else { "" };
+        let close = match self.close {
+            "" => String::new(),
+            close => format!(" {}", quoted(close)),
+        };
         for (n, (name, schema)) in tools.iter().enumerate() {
             let name = quoted(&format!("{name}{}", self.before_arguments));
             let _ = writeln!(out, "call{n}: {name} arguments{n}{close}");
@@ -116,4 +123,55 @@ pub(super) fn short_id(id: &str) -> String {
     let hash = Sha256::digest(id);
     let digits = hash.iter().map(|byte| format!("{byte:02x}"));
     digits.collect::<String>().chars().take(9).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::local::template::Template;
+
+    /// What a template takes, and how it writes calls.
+    #[track_caller]
+    fn form(source: &str) -> Template {
+        Template::new(Some(source), None, "<s>", "</s>").unwrap()
+    }
+
+    fn written(mark: &str, before_name: &str, before_arguments: &str, close: &'static str) -> Form {
+        Form {
+            mark: mark.to_owned(),
+            before_name: before_name.to_owned(),
+            before_arguments: before_arguments.to_owned(),
+            close,
+        }
+    }
+
+    #[test]
+    fn the_form_of_calls_is_read_off_the_template() {
+        let arguments = "\", \"arguments\": ";
+        for source in [
+            include_str!("../../tests/local/templates/qwen.jinja"),
+            include_str!("../../tests/local/templates/hermes.jinja"),
+        ] {
+            let hermes = form(source);
+            let wanted = written("<tool_call>", "\n{\"name\": \"", arguments, "}");
+            assert_eq!(hermes.form, wanted);
+            assert!(hermes.takes.tools && hermes.takes.several_calls && hermes.takes.any_id);
+        }
+        let llama = form(include_str!("../../tests/local/templates/llama.jinja"));
+        let wanted = written("", "{\"name\": \"", "\", \"parameters\": ", "}");
+        assert_eq!(llama.form, wanted);
+        assert!(llama.takes.tools && !llama.takes.several_calls && llama.takes.any_id);
+        let mistral = form(include_str!("../../tests/local/templates/mistral.jinja"));
+        let wanted = written("[TOOL_CALLS]", " [{\"name\": \"", arguments, "}]");
+        assert_eq!(mistral.form, wanted);
+        assert!(mistral.takes.tools && mistral.takes.several_calls && !mistral.takes.any_id);
+        let named = form(include_str!(
+            "../../tests/local/templates/mistral-named.jinja"
+        ));
+        assert_eq!(named.form, written("[TOOL_CALLS]", "", "[ARGS]", ""));
+        let gemma = form(include_str!("../../tests/local/templates/gemma.jinja"));
+        assert_eq!(gemma.form, Form::in_words());
+        assert!(!gemma.takes.tools && !gemma.takes.system && !gemma.takes.repeats);
+    }
 }

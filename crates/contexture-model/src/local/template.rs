@@ -1,9 +1,10 @@
 //! The chat template in a model's file: how it is rendered, and what it can say, found by trying.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Serde, Value};
+use minijinja::value::{Enumerator, Kwargs, Object, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use minijinja_contrib::pycompat::unknown_method_callback;
 use serde::Serialize;
@@ -148,6 +149,7 @@ impl Template {
         if !tools.is_empty() {
             values["tools"] = tools.into();
         }
+        let values = in_order(values);
         let name = match tools.is_empty() && !has_calls(messages) {
             true => CHAT,
             false => CHAT_WITH_TOOLS,
@@ -155,7 +157,7 @@ impl Template {
         let mut out = Bounded(Vec::new());
         self.environment
             .get_template(name)?
-            .render_captured_to(Value::from(Serde(&values)), &mut out)?;
+            .render_captured_to(values, &mut out)?;
         String::from_utf8(out.0).map_err(|_| Error::from(ErrorKind::WriteFailure))
     }
 
@@ -182,7 +184,7 @@ impl Template {
                 &[],
                 &["s1", "q1", "s2", "q2"],
             ),
-            repeats: says(&[user.clone(), again], &[], &["q1", "q2"]),
+            repeats: says(&[user, again], &[], &["q1", "q2"]),
             tools: false,
             several_calls: false,
             any_id: true,
@@ -198,9 +200,7 @@ impl Template {
             "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}}}),
         ];
         let user = |text: &str| Spoken::new("user", text);
-        let called = |id: &str| {
-            json!({"id": id, "type": "function", "function": {"name": PROBE.0, "arguments": arguments}})
-        };
+        let called = |id: &str| json!({"id": id, "type": "function", "function": {"name": PROBE.0, "arguments": arguments}});
         let calls = |ids: &[&str]| Spoken {
             tool_calls: ids.iter().map(|id| called(id)).collect(),
             ..Spoken::new("assistant", "")
@@ -233,11 +233,22 @@ impl Template {
         let (one, other) = (id.as_str(), short_id("other"));
         let other = if one == long { "call_1234_1" } else { &other };
         let reply = Spoken::new("assistant", "a1");
-        let talk = [user("q1"), calls(&[one]), result(one, "r1"), reply, user("q2")];
+        let talk = [
+            user("q1"),
+            calls(&[one]),
+            result(one, "r1"),
+            reply,
+            user("q2"),
+        ];
         if !says(&talk, &["d1", "q1", "r1", "a1", "q2"]) || !says(&talk[..3], &["d1", "r1"]) {
             return;
         }
-        let talk = [user("q1"), calls(&[one, other]), result(one, "r1"), result(other, "r2")];
+        let talk = [
+            user("q1"),
+            calls(&[one, other]),
+            result(one, "r1"),
+            result(other, "r2"),
+        ];
         let several_calls = says(&talk, &["r1", "r2"]);
         self.takes.tools = true;
         self.takes.several_calls = several_calls;
@@ -249,6 +260,39 @@ impl Template {
 /// The names of the two templates that a file may have.
 const CHAT: &str = "chat";
 const CHAT_WITH_TOOLS: &str = "chat with tools";
+
+/// A JSON object whose fields stay in their order: models have seen tools and calls with the name first.
+#[derive(Debug)]
+struct InOrder(Vec<(String, Value)>);
+
+impl Object for InOrder {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let key = key.as_str()?;
+        let field = self.0.iter().find(|(name, _)| name == key);
+        field.map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let names = self.0.iter().map(|(name, _)| Value::from(name));
+        Enumerator::Values(names.collect())
+    }
+}
+
+fn in_order(value: Json) -> Value {
+    match value {
+        Json::Object(fields) => {
+            let fields = fields.into_iter();
+            Value::from_object(InOrder(
+                fields
+                    .map(|(name, value)| (name, in_order(value)))
+                    .collect(),
+            ))
+        }
+        Json::Array(all) => all.into_iter().map(in_order).collect(),
+        Json::String(text) => Value::from(text),
+        other => Value::from(Serde(other)),
+    }
+}
 
 fn wrong(error: impl std::fmt::Display) -> LocalError {
     LocalError::Template {

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::{Message, Role, ToolCall};
 use contexture::tokens::Tokenizer;
+use contexture::{Message, Role, ToolCall};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;

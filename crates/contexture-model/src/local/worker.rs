@@ -254,11 +254,7 @@ impl<'m> Worker<'m> {
 
     /// A call begins at a clean edge: the cells hold what was said, token by token as it would be read
     /// again.
-    fn stand_at_call(
-        &mut self,
-        growing: &Growing,
-        waits: &dyn Fn() -> bool,
-    ) -> Result<(), Broken> {
+    fn stand_at_call(&mut self, growing: &Growing, waits: &dyn Fn() -> bool) -> Result<(), Broken> {
         let mut want = growing.prompt.clone();
         want.extend(self.vocabulary.called(growing.said.text()));
         self.reader.hold(&want, true, waits)
