@@ -2,6 +2,7 @@
 
 mod counts;
 mod files;
+mod qwen;
 mod talk;
 
 use crate::common::{Ctx, Project};

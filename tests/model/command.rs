@@ -51,7 +51,15 @@ fn a_model_is_added_shown_listed_and_removed() {
         nothing.contains("`ctx model add NAME FILE.gguf`"),
         "{nothing}"
     );
-    assert_eq!(machine.list()["available"][0]["name"], "smollm2");
+    let available = machine.list()["available"].clone();
+    assert_eq!(available[0]["name"], "smollm2");
+    for known in available.as_array().unwrap() {
+        assert_eq!(known["license"], "Apache-2.0", "{known}");
+        assert!(known["tools"].is_boolean(), "{known}");
+        assert!(!known["sources"].as_array().unwrap().is_empty(), "{known}");
+        let pull = format!("`ctx model pull {}`", known["name"].as_str().unwrap());
+        assert!(nothing.contains(&pull), "{nothing}");
+    }
     let bytes = model(50_000);
     machine.project.write("own.gguf", &bytes);
     let (said, told) = machine
@@ -77,7 +85,7 @@ fn a_model_is_added_shown_listed_and_removed() {
     assert!(shown.contains(&sha256(&bytes)), "{shown}");
     let list = machine.ctx(&["list"]).success();
     assert!(
-        list.contains("own   50.00 kB  llama, 4,096 tokens  "),
+        list.contains("own   50.00 kB  llama, 4,096 tokens  no tool form  "),
         "{list}"
     );
     assert_eq!(listed["models"][0]["architecture"], "llama");
@@ -199,7 +207,7 @@ fn what_is_there_is_not_fetched() {
         .success();
     let pull = || machine.pull("http://127.0.0.1:1/simple");
     assert!(pull().success().starts_with("already here: smollm2"));
-    assert_eq!(machine.list()["available"], serde_json::json!([]));
+    assert_eq!(machine.list()["available"][0]["name"], "qwen2.5-coder-0.5b");
 }
 
 #[test]

@@ -67,13 +67,13 @@ fn every_byte_of_a_wheel_may_be_wrong() {
 fn a_length_that_is_not_the_announced_one_is_refused() {
     let length = Scene::new().server.index.wheel.len() as u64;
     for (size, words) in [
-        (length - 1, "the index says"),
-        (length + 1, "the index says"),
-        (1 << 40, "longer than it can be"),
+        (length - 1, format!("{length} bytes, not {}", length - 1)),
+        (length + 1, format!("{length} bytes, not {}", length + 1)),
+        (1 << 40, "longer than it can be".to_owned()),
     ] {
         let sha256 = sha256(b"whatever");
         let page = Page::JsonSaying { size, sha256 };
-        wrong(&Scene::with(|index| index.page(page)), words);
+        wrong(&Scene::with(|index| index.page(page)), &words);
     }
 }
 
@@ -91,7 +91,7 @@ fn a_file_that_ends_too_early_is_never_whole() {
     let serves = vec![Serve::Shorter(1_000); 9];
     // The index knows better, or else the wheel itself does.
     let scene = Scene::with(|index| index.serves(serves.clone()));
-    wrong(&scene, "the index says");
+    wrong(&scene, "1000 bytes, not ");
     let scene = Scene::with(|index| index.page(Page::HtmlWithoutHash).serves(serves));
     wrong(&scene, "is no wheel");
 }

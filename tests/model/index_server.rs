@@ -67,6 +67,11 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Whether it asks for the file, under any name, and not for a page.
+    fn is_of_file(&self) -> bool {
+        self.path.ends_with(".whl") || self.path.ends_with(".gguf")
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -158,7 +163,7 @@ impl Index {
         if self.authorization.is_some() && seen.header("authorization") != self.authorization {
             return status(to, 401, "");
         }
-        match seen.path.ends_with(".whl") {
+        match seen.is_of_file() {
             true => {
                 let serve = self.serves.lock().unwrap().pop_front();
                 self.file(&seen, serve.unwrap_or(Serve::Whole), to)
@@ -301,7 +306,7 @@ impl IndexServer {
     /// What it was asked for of the file.
     pub fn asked(&self) -> Vec<Seen> {
         let all = self.seen().into_iter();
-        all.filter(|seen| seen.path.ends_with(".whl")).collect()
+        all.filter(Seen::is_of_file).collect()
     }
 
     /// From which byte on, each time.

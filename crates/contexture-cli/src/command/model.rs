@@ -1,6 +1,6 @@
 use contexture_agent::clock::rfc3339;
 use contexture_model::gguf::Header;
-use contexture_model::weights::{KNOWN, Shelf, Stock, Taken, Weights, WeightsError};
+use contexture_model::weights::{KNOWN, Known, Shelf, Stock, Taken, Weights, WeightsError};
 use indicatif::DecimalBytes;
 use serde_json::{Value, json};
 
@@ -74,7 +74,8 @@ fn list(shelf: &Shelf, json: bool) -> Result<(), CliError> {
                 "about": known.about,
                 "bytes": known.bytes,
                 "license": known.license,
-                "source": format!("{} {}", known.project, known.version),
+                "tools": known.tools,
+                "sources": known.sources(),
                 "fetchedBytes": shelf.partial(known),
             })
         });
@@ -93,6 +94,7 @@ fn list(shelf: &Shelf, json: bool) -> Result<(), CliError> {
         let size = format!("{:>9}", DecimalBytes(weights.bytes).to_string());
         let mut rest = vec![size];
         rest.extend(kind(weights).map(|kind| safe(&kind)));
+        rest.extend(known_by(weights).map(|known| known.license.to_owned()));
         rest.push(paint.dim(&safe(&weights.source)));
         let (name, gap) = (paint.bold(&weights.name), " ".repeat(room));
         out.push_str(&format!("{name}{gap}  {}\n", rest.join("  ")));
@@ -107,7 +109,12 @@ fn list(shelf: &Shelf, json: bool) -> Result<(), CliError> {
     }
     for known in missing {
         let size = DecimalBytes(known.bytes);
-        let what = format!("{size}, {}, {}", known.about, known.license);
+        let tools = if known.tools {
+            CALLS_TOOLS
+        } else {
+            NO_TOOL_FORM
+        };
+        let what = format!("{size}, {}, {tools}, {}", known.about, known.license);
         out.push_str(&format!("`ctx model pull {}`: {what}\n", known.name));
         let partial = shelf.partial(known);
         if partial > 0 {
@@ -133,8 +140,9 @@ fn show(weights: &Weights, json: bool) -> Result<(), CliError> {
         ("added", rfc3339(weights.added)),
     ];
     lines.extend(kind(weights).map(|kind| ("kind", kind)));
+    lines.extend(known_by(weights).map(|known| ("licence", known.license.to_owned())));
     let lines = lines.iter().map(|(key, value)| {
-        let key = paint.dim(&format!("{key:<6}"));
+        let key = paint.dim(&format!("{key:<7}"));
         format!("{key}  {}\n", safe(value))
     });
     print(lines.collect::<String>().as_bytes())
@@ -156,7 +164,24 @@ fn done(weights: &Weights, what: &str, json: bool) -> Result<(), CliError> {
 fn kind(weights: &Weights) -> Option<String> {
     let header = Header::of_file(&weights.path).ok()?;
     let context = thousands(header.context_length as usize);
-    Some(format!("{}, {context} tokens", header.architecture))
+    let tools = if header.knows_tools() {
+        CALLS_TOOLS
+    } else {
+        NO_TOOL_FORM
+    };
+    Some(format!(
+        "{}, {context} tokens  {tools}",
+        header.architecture
+    ))
+}
+
+/// Whether a model was trained to call tools, in words. One that was not is told how in its instructions.
+const CALLS_TOOLS: &str = "calls tools";
+const NO_TOOL_FORM: &str = "no tool form";
+
+/// The known model that a file is.
+fn known_by(weights: &Weights) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.sha256 == weights.sha256)
 }
 
 fn about(weights: &Weights) -> Value {
@@ -172,5 +197,7 @@ fn about(weights: &Weights) -> Value {
         "architecture": header.map(|header| &header.architecture),
         "contextLength": header.map(|header| header.context_length),
         "parameters": header.map(Header::parameters),
+        "tools": header.map(Header::knows_tools),
+        "license": known_by(weights).map(|known| known.license),
     })
 }

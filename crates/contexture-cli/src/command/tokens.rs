@@ -43,12 +43,8 @@ pub fn tokens(options: &Tokens, json: bool, dir: Option<&Path>) -> Result<(), Cl
     let tools = input.turn.tools.unwrap_or_default();
     let each: Vec<usize> = messages.iter().map(|m| tokenizer.message(m)).collect();
     let tool_tokens = tokenizer.tools(&tools);
-    let frame = count::frame(
-        tokenizer.as_ref(),
-        messages.first().copied(),
-        !tools.is_empty(),
-    );
-    let total = frame + each.iter().sum::<usize>() + tool_tokens;
+    let total = count::request(tokenizer.as_ref(), messages.iter().copied(), &tools);
+    let frame = total.saturating_sub(each.iter().sum::<usize>() + tool_tokens);
     if json {
         let rows: Vec<_> = messages
             .iter()

@@ -132,6 +132,15 @@ impl Header {
         })
     }
 
+    /// Whether a template says how tools are called.
+    pub fn knows_tools(&self) -> bool {
+        let templates = self
+            .chat_template
+            .iter()
+            .chain(self.chat_templates.values());
+        templates.into_iter().any(|text| text.contains("tools"))
+    }
+
     /// The number of parameters: the elements of all tensors.
     pub fn parameters(&self) -> u64 {
         let each = self.tensors.iter().map(Tensor::elements);

@@ -108,6 +108,11 @@ impl Ask {
         })
     }
 
+    /// Whether a call may come.
+    pub fn may_call(&self) -> bool {
+        matches!(self.wanted, Wanted::Any | Wanted::Call(_))
+    }
+
     /// The tools whose calls may be written: all, or the one that must be.
     pub fn callable(&self) -> impl Iterator<Item = &Value> {
         let only = match &self.wanted {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::LocalError;
 use super::ask::name;
+use super::form::Form;
 use super::slots::Id;
 use super::words::function;
 use crate::ModelError;
@@ -33,13 +34,28 @@ impl Constraints {
         Ok(Self { factory })
     }
 
-    /// A call of one of these tools: `{"name": …, "arguments": …}`.
+    /// A call of one of these tools, behind the form's mark.
     pub fn call<'a>(
         &self,
+        form: &Form,
         tools: impl Iterator<Item = &'a Value>,
     ) -> Result<Constraint, ModelError> {
-        let calls: Vec<Value> = tools.map(|tool| self.schema_of_call(tool)).collect();
-        self.json(&json!({"anyOf": calls}))
+        let named = tools.filter_map(|tool| Some((name(tool)?, self.schema_of_arguments(tool))));
+        let named: Vec<(&str, Value)> = named.collect();
+        self.following(form.grammar(&named))
+    }
+
+    /// The arguments of a call whose tool was named, up to the end of its object.
+    pub fn arguments(&self, tool: &Value) -> Result<Constraint, ModelError> {
+        let schema = self.schema_of_arguments(tool);
+        self.following(Form::grammar_of_arguments(&schema))
+    }
+
+    fn following(&self, grammar: String) -> Result<Constraint, ModelError> {
+        self.made(TopLevelGrammar::from_lark(grammar))
+            .map_err(|what| ModelError::Invalid {
+                what: format!("no answer can be held to these tools: {what}"),
+            })
     }
 
     /// A value of this schema.
@@ -50,18 +66,11 @@ impl Constraints {
     }
 
     fn try_json(&self, schema: &Value) -> Result<Constraint, String> {
-        let mut schema = schema.clone();
-        if let Some(fields) = schema.as_object_mut() {
-            // One way to write a value, so that a small model has less to decide; what the engine
-            // cannot check is left to whoever reads the answer.
-            let form = json!({"whitespace_flexible": false, "key_separator": ": ",
-                "item_separator": ", ", "coerce_one_of": true, "lenient": true});
-            fields.insert("x-guidance".to_owned(), form);
-        }
-        let parser = self
-            .factory
-            .create_parser(TopLevelGrammar::from_json_schema(schema));
-        let matcher = Matcher::new(parser);
+        self.made(TopLevelGrammar::from_json_schema(in_one_way(schema)))
+    }
+
+    fn made(&self, grammar: TopLevelGrammar) -> Result<Constraint, String> {
+        let matcher = Matcher::new(self.factory.create_parser(grammar));
         match matcher.get_error() {
             Some(error) => Err(first_line(&error)),
             None => Ok(Constraint { matcher }),
@@ -69,22 +78,27 @@ impl Constraints {
     }
 
     /// A tool whose schema makes no sense takes any object: the call is checked before it runs.
-    fn schema_of_call(&self, tool: &Value) -> Value {
-        let of = |arguments: &Value| {
-            json!({
-                "type": "object",
-                "properties": {"name": {"const": name(tool)}, "arguments": arguments},
-                "required": ["name", "arguments"],
-                "additionalProperties": false,
-            })
-        };
+    fn schema_of_arguments(&self, tool: &Value) -> Value {
         let any = json!({"type": "object"});
-        let own = function(tool).get("parameters").unwrap_or(&any);
-        // References inside a schema are relative to its top, which it no longer is.
-        let whole = of(own);
-        let usable = !own.to_string().contains("\"$ref\"") && self.try_json(&whole).is_ok();
-        if usable { whole } else { of(&any) }
+        let mut own = function(tool).get("parameters").unwrap_or(&any).clone();
+        if let Some(fields) = own.as_object_mut() {
+            fields.insert("type".to_owned(), json!("object"));
+        }
+        let usable = own.is_object() && self.try_json(&own).is_ok();
+        in_one_way(if usable { &own } else { &any })
     }
+}
+
+/// A schema with one way to write a value, so that a small model has less to decide; what the engine cannot check is left
+/// to whoever reads the answer.
+fn in_one_way(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(fields) = schema.as_object_mut() {
+        let form = json!({"whitespace_flexible": false, "key_separator": ": ",
+            "item_separator": ", ", "coerce_one_of": true, "lenient": true});
+        fields.insert("x-guidance".to_owned(), form);
+    }
+    schema
 }
 
 impl Constraint {
@@ -97,6 +111,13 @@ impl Constraint {
             }
         }
         Ok(())
+    }
+
+    /// This text stands there already, in these tokens. Gives whether it may.
+    pub fn has(&mut self, ids: &[Id]) -> bool {
+        let ids: Vec<u32> = ids.iter().map(|id| id.cast_unsigned()).collect();
+        let taken = self.matcher.try_consume_tokens(&ids);
+        taken.is_ok_and(|taken| taken == ids.len())
     }
 
     /// This came next. Gives whether nothing more can come: a number may be whole and go on.

@@ -9,8 +9,10 @@
 //! read or written is in the engine's cells, and the others rest in memory beside it.
 
 mod ask;
+mod calls;
 mod constraint;
 mod engine;
+mod form;
 mod memory;
 mod reader;
 mod said;
@@ -132,8 +134,7 @@ impl LocalModel {
         let model = LlamaModel::load_from_file(backend()?, path, &params)
             .map_err(|error| LocalError::engine("the model cannot be loaded", error))?;
         let model = Arc::new(model);
-        let template = header.chat_template.as_deref();
-        let vocabulary = Arc::new(Vocabulary::of(name, Arc::clone(&model), template)?);
+        let vocabulary = Arc::new(Vocabulary::of(name, Arc::clone(&model), &header)?);
         let engine = Engine::start(model, Arc::clone(&vocabulary), size)?;
         Ok(Self {
             name: name.to_owned(),

@@ -1,9 +1,7 @@
-//! From tokens to what is said: bytes that are whole letters, text that is no stop word, calls.
+//! The text of an answer as it grows: bytes that are whole letters, text that is no stop word, and what may still become
+//! a call.
 
-use contexture::{Content, Message, ToolCall, json};
-use serde_json::Value;
-
-use super::words::CALL;
+use super::calls;
 
 /// The text of an answer as it grows. What may be the beginning of a stop word or of a call is held
 /// back until it is clear.
@@ -14,8 +12,8 @@ pub(super) struct Said {
     text: String,
     shown: usize,
     stops: Vec<String>,
-    /// What begins a call.
-    call: Option<&'static str>,
+    /// The mark that begins a call, where calls may come and have one.
+    mark: Option<String>,
 }
 
 /// What a new piece came to.
@@ -30,20 +28,26 @@ pub(super) enum Met {
 }
 
 impl Said {
-    pub fn new(stops: Vec<String>, call: Option<&'static str>) -> Self {
+    pub fn new(stops: Vec<String>, mark: Option<String>) -> Self {
         Self {
             bytes: Vec::new(),
             text: String::new(),
             shown: 0,
             stops,
-            call,
+            mark,
         }
     }
 
     /// Takes the bytes of a token.
     pub fn push(&mut self, bytes: &[u8]) -> Met {
-        self.bytes.extend_from_slice(bytes);
         let before = self.text.len();
+        self.append(bytes);
+        self.meet(before)
+    }
+
+    /// Takes the bytes of a token in which nothing is looked for, as inside a call.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
         loop {
             match std::str::from_utf8(&self.bytes) {
                 Ok(whole) => {
@@ -67,7 +71,6 @@ impl Said {
             }
             break;
         }
-        self.meet(before)
     }
 
     fn meet(&mut self, before: usize) -> Met {
@@ -75,14 +78,17 @@ impl Said {
         let from = floor(&self.text, before.saturating_sub(longest));
         let found = |word: &str| self.text[from..].find(word).map(|at| from + at);
         let stop = self.stops.iter().filter_map(|stop| found(stop)).min();
-        let call = self.call.and_then(|call| found(call).map(|at| (at, call)));
+        // A mark that stood there before was met before.
+        let end_of = |mark: &String| found(mark).map(|at| at + mark.len());
+        let call = self.mark.as_ref().and_then(end_of);
+        let call = call.filter(|end| *end > before);
         match (stop, call) {
-            (Some(stop), call) if call.is_none_or(|(at, _)| stop <= at) => {
+            (Some(stop), call) if call.is_none_or(|end| stop < end) => {
                 self.text.truncate(stop);
                 Met::Stop
             }
-            (_, Some((at, call))) => {
-                self.text.truncate(at + call.len());
+            (_, Some(end)) => {
+                self.text.truncate(end);
                 Met::Call
             }
             _ => Met::Nothing,
@@ -105,13 +111,10 @@ impl Said {
         self.show(self.text.len())
     }
 
-    /// Whether this may come to a call in a model's own form, which is known at its end.
+    /// Whether this may come to a call, which is known at its end.
     pub fn may_be_a_call(&self) -> bool {
-        let plain = self.text.trim_start();
-        plain.is_empty()
-            || plain.starts_with(['{', '['])
-            || self.text.contains(CALL.0)
-            || overlap(&self.text, CALL.0) > 0
+        let marked = |mark: &str| self.text.contains(mark) || overlap(&self.text, mark) > 0;
+        calls::may_be_whole(&self.text) || self.mark.as_deref().is_some_and(marked)
     }
 
     /// All of it.
@@ -126,7 +129,7 @@ impl Said {
     }
 
     fn words(&self) -> impl Iterator<Item = &str> {
-        self.stops.iter().map(String::as_str).chain(self.call)
+        self.stops.iter().chain(&self.mark).map(String::as_str)
     }
 }
 
@@ -146,95 +149,18 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// The message that a text is, when its calls are in our form: `json` is the call at its end.
-pub(super) fn message(text: &str, json: Option<&str>, id: &str) -> Message {
-    let Some(call) = json.and_then(|json| one_call(json, id)) else {
-        return Message::assistant(text);
-    };
-    with_calls(text, vec![call])
-}
-
-/// The message that a text is, when its calls are in the model's own form: the tags of Hermes and
-/// Qwen, Mistral's list, or nothing but the call, as Llama writes it.
-pub(super) fn native(text: &str, known: &dyn Fn(&str) -> bool, id: &str) -> Message {
-    let plain = text.trim();
-    let listed = plain.strip_prefix("[TOOL_CALLS]");
-    let jsons: Vec<&str> = match listed {
-        Some(list) => vec![list.trim()],
-        None if plain.starts_with(['{', '[']) => vec![plain],
-        None => tagged(plain),
-    };
-    let values = jsons.iter().filter_map(|text| json::from_text(text).ok());
-    let values = values.flat_map(|value: Value| match value {
-        Value::Array(all) => all,
-        one => vec![one],
-    });
-    let calls: Vec<ToolCall> = values
-        .enumerate()
-        .filter_map(|(n, value)| call_of(&value, &format!("{id}_{n}")))
-        .filter(|call| known(&call.name))
-        .collect();
-    if calls.is_empty() {
-        return Message::assistant(text);
-    }
-    let before = text.split(CALL.0).next().unwrap_or_default();
-    let before = if plain.starts_with(['{', '[']) {
-        ""
-    } else {
-        before.trim_end()
-    };
-    with_calls(before, calls)
-}
-
-fn tagged(text: &str) -> Vec<&str> {
-    let behind = text.split(CALL.0).skip(1);
-    behind
-        .map(|rest| rest.split(CALL.1).next().unwrap_or_default().trim())
-        .collect()
-}
-
-fn with_calls(text: &str, calls: Vec<ToolCall>) -> Message {
-    let mut message = Message::calls(calls);
-    if !text.is_empty() {
-        message.content = Content::Text(text.to_owned());
-    }
-    message
-}
-
-/// The call in a constrained answer; its arguments as the model wrote them.
-fn one_call(text: &str, id: &str) -> Option<ToolCall> {
-    let value: Value = json::from_text(text).ok()?;
-    let mut call = call_of(&value, id)?;
-    let raw = text
-        .split_once("\"arguments\": ")
-        .and_then(|(_, raw)| raw.strip_suffix('}'));
-    let reads = |raw: &&str| json::from_text::<Value>(raw).is_ok();
-    if let Some(raw) = raw.filter(reads) {
-        raw.clone_into(&mut call.arguments);
-    }
-    Some(call)
-}
-
-fn call_of(value: &Value, id: &str) -> Option<ToolCall> {
-    let name = value.get("name")?.as_str()?;
-    let arguments = value.get("arguments").or_else(|| value.get("parameters"));
-    let arguments = match arguments {
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-        None => "{}".to_owned(),
-    };
-    Some(ToolCall::new(id, name, arguments))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
+    const MARK: &str = "<tool_call>";
+
     /// What is shown, piece by piece, and how it ended.
-    fn shown(pieces: &[&[u8]], stops: &[&str], call: Option<&'static str>) -> (String, Met) {
-        let mut said = Said::new(stops.iter().map(|s| (*s).to_owned()).collect(), call);
+    fn shown(pieces: &[&[u8]], stops: &[&str], mark: Option<&str>) -> (String, Met) {
+        let stops = stops.iter().map(|s| (*s).to_owned()).collect();
+        let mut said = Said::new(stops, mark.map(str::to_owned));
         let mut out = String::new();
         for piece in pieces {
             let met = said.push(piece);
@@ -263,11 +189,11 @@ mod tests {
 
     #[test]
     fn a_call_is_met_wherever_its_letters_are_cut() {
-        for cut in 1..CALL.0.len() {
-            let (a, b) = CALL.0.as_bytes().split_at(cut);
+        for cut in 1..MARK.len() {
+            let (a, b) = MARK.as_bytes().split_at(cut);
             let behind = [b, b"{\"na"].concat();
             let pieces: [&[u8]; 3] = [b"Well. ", a, &behind];
-            let (text, met) = shown(&pieces, &[], Some(CALL.0));
+            let (text, met) = shown(&pieces, &[], Some(MARK));
             assert_eq!((text.as_str(), met), ("Well. ", Met::Call), "cut at {cut}");
         }
     }
@@ -275,7 +201,7 @@ mod tests {
     #[test]
     fn text_of_a_model_with_its_own_form_is_held_back_where_it_may_be_a_call() {
         let held = |text: &str| {
-            let mut said = Said::new(Vec::new(), None);
+            let mut said = Said::new(Vec::new(), Some(MARK.to_owned()));
             said.push(text.as_bytes());
             said.may_be_a_call()
         };
@@ -286,34 +212,16 @@ mod tests {
             " [TOOL_C",
             "Well.\n<tool",
             "Well. <tool_call>{",
+            "`",
+            "```js",
+            "```json\n",
+            "```\n {",
         ] {
             assert!(held(text), "{text:?}");
         }
-        for text in ["Well", "a < b", "a {b}"] {
+        for text in ["Well", "a < b", "a {b}", "```rust\nfn", "```json\nWell"] {
             assert!(!held(text), "{text:?}");
         }
-    }
-
-    #[test]
-    fn calls_in_the_models_own_form_are_read() {
-        let known = |name: &str| name == "look";
-        let forms = [
-            "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"at\": 1}}\n</tool_call>",
-            "[TOOL_CALLS][{\"name\": \"look\", \"arguments\": {\"at\": 1}}]",
-            "{\"name\": \"look\", \"parameters\": {\"at\": 1}}",
-        ];
-        for form in forms {
-            let message = native(form, &known, "c");
-            assert_eq!(message.tool_calls.len(), 1, "{form}");
-            assert_eq!(message.tool_calls[0].arguments, "{\"at\":1}");
-            assert_eq!(message.text(), "");
-        }
-        let unknown = "{\"name\": \"rm\", \"parameters\": {}}";
-        assert_eq!(native(unknown, &known, "c"), Message::assistant(unknown));
-        let two = "Two:\n<tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>\
-                   <tool_call>{\"name\": \"look\", \"arguments\": {}}</tool_call>";
-        let message = native(two, &known, "c");
-        assert_eq!((message.tool_calls.len(), &*message.text()), (2, "Two:"));
     }
 
     proptest! {
@@ -328,7 +236,7 @@ mod tests {
                 rest = behind;
             }
             pieces.push(rest);
-            prop_assert_eq!(shown(&pieces, &["\u{1}\u{2}"], Some(CALL.0)).0, text);
+            prop_assert_eq!(shown(&pieces, &["\u{1}\u{2}"], Some(MARK)).0, text);
         }
 
         #[test]

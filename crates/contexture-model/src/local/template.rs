@@ -1,13 +1,17 @@
+//! The chat template in a model's file: how it is rendered, and what it can say, found by trying.
+
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Serde, Value};
+use minijinja::value::{Enumerator, Kwargs, Object, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use minijinja_contrib::pycompat::unknown_method_callback;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::LocalError;
+use super::form::{Form, PROBE, has_calls, short_id};
 
 /// What a model without a template of its own is spoken to in.
 const CHAT_ML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n\
@@ -27,6 +31,8 @@ pub(super) struct Template {
     eos: String,
     /// What it takes, found by trying.
     pub takes: Takes,
+    /// How a call is written.
+    pub form: Form,
 }
 
 /// What a template can say. Found by trying it on a few words.
@@ -38,8 +44,12 @@ pub(super) struct Takes {
     pub systems: bool,
     /// Two messages of one role in a row.
     pub repeats: bool,
-    /// Tools, in the form that the model was trained on.
+    /// Tools, calls and results, in the form that the model was trained on.
     pub tools: bool,
+    /// Several calls in one message.
+    pub several_calls: bool,
+    /// Ids of calls as they come; else they are [`short_id`]s.
+    pub any_id: bool,
 }
 
 /// One message, as templates know it.
@@ -68,8 +78,13 @@ impl Spoken {
 }
 
 impl Template {
-    /// Reads a template, and tries what it takes.
-    pub fn new(source: Option<&str>, bos: &str, eos: &str) -> Result<Self, LocalError> {
+    /// Reads a template, and tries what it takes. `for_tools` is used instead where there are tools or calls.
+    pub fn new(
+        source: Option<&str>,
+        for_tools: Option<&str>,
+        bos: &str,
+        eos: &str,
+    ) -> Result<Self, LocalError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Lenient);
         environment.set_fuel(Some(FUEL));
@@ -84,9 +99,12 @@ impl Template {
             .map_err(wrong)?;
         environment.set_syntax(syntax);
         let source = source.unwrap_or(CHAT_ML).to_owned();
-        environment
-            .add_template_owned("chat", source)
-            .map_err(wrong)?;
+        let for_tools = for_tools.unwrap_or(&source).to_owned();
+        for (name, source) in [(CHAT, source), (CHAT_WITH_TOOLS, for_tools)] {
+            environment
+                .add_template_owned(name, source)
+                .map_err(wrong)?;
+        }
         let mut template = Self {
             environment,
             bos: bos.to_owned(),
@@ -96,9 +114,13 @@ impl Template {
                 systems: true,
                 repeats: true,
                 tools: true,
+                several_calls: true,
+                any_id: true,
             },
+            form: Form::in_words(),
         };
         template.takes = template.tried()?;
+        template.try_calls();
         Ok(template)
     }
 
@@ -127,10 +149,15 @@ impl Template {
         if !tools.is_empty() {
             values["tools"] = tools.into();
         }
+        let values = in_order(values);
+        let name = match tools.is_empty() && !has_calls(messages) {
+            true => CHAT,
+            false => CHAT_WITH_TOOLS,
+        };
         let mut out = Bounded(Vec::new());
         self.environment
-            .get_template("chat")?
-            .render_captured_to(Value::from(Serde(&values)), &mut out)?;
+            .get_template(name)?
+            .render_captured_to(values, &mut out)?;
         String::from_utf8(out.0).map_err(|_| Error::from(ErrorKind::WriteFailure))
     }
 
@@ -143,8 +170,6 @@ impl Template {
             let said = self.try_render(messages, tools, true).unwrap_or_default();
             words.iter().all(|word| said.contains(word))
         };
-        let tool = json!({"type": "function", "function": {"name": "look_up", "description": "d",
-            "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}}});
         let again = Spoken::new("user", "q2");
         Ok(Takes {
             system: says(&[system("s1"), user.clone()], &[], &["s1", "q1"]),
@@ -159,9 +184,113 @@ impl Template {
                 &[],
                 &["s1", "q1", "s2", "q2"],
             ),
-            repeats: says(&[user.clone(), again], &[], &["q1", "q2"]),
-            tools: says(&[user], &[tool], &["look_up", "place"]),
+            repeats: says(&[user, again], &[], &["q1", "q2"]),
+            tools: false,
+            several_calls: false,
+            any_id: true,
         })
+    }
+
+    /// Finds out how tools, calls and results are written; where the template cannot say one of them, all are said in
+    /// words.
+    fn try_calls(&mut self) {
+        let arguments: Json = contexture::json::from_text(PROBE.1).unwrap_or_default();
+        let tools = [
+            json!({"type": "function", "function": {"name": PROBE.0, "description": "d1",
+            "parameters": {"type": "object", "properties": {"place": {"type": "string"}}}}}),
+        ];
+        let user = |text: &str| Spoken::new("user", text);
+        let called = |id: &str| json!({"id": id, "type": "function", "function": {"name": PROBE.0, "arguments": arguments}});
+        let calls = |ids: &[&str]| Spoken {
+            tool_calls: ids.iter().map(|id| called(id)).collect(),
+            ..Spoken::new("assistant", "")
+        };
+        let result = |id: &str, text: &str| Spoken {
+            tool_call_id: Some(id.to_owned()),
+            name: Some(PROBE.0.to_owned()),
+            ..Spoken::new("tool", text)
+        };
+        let says = |messages: &[Spoken], words: &[&str]| {
+            let said = self.try_render(messages, &tools, true).unwrap_or_default();
+            words.iter().all(|word| said.contains(word))
+        };
+        let form = |id: &str| {
+            let asked = self.try_render(&[user("q1")], &tools, true).ok()?;
+            let answered = self.try_render(&[user("q1"), calls(&[id])], &tools, false);
+            let answered = answered.ok()?;
+            let pairs = asked.char_indices().zip(answered.chars());
+            let differs = pairs.into_iter().find(|((_, a), b)| a != b);
+            let same = differs.map_or(asked.len(), |((at, _), _)| at);
+            Form::parse(answered.get(same..)?, id)
+        };
+        let long = "call_1234_0";
+        let Some((id, form)) = [long.to_owned(), short_id(long)]
+            .into_iter()
+            .find_map(|id| form(&id).map(|form| (id, form)))
+        else {
+            return;
+        };
+        let (one, other) = (id.as_str(), short_id("other"));
+        let other = if one == long { "call_1234_1" } else { &other };
+        let reply = Spoken::new("assistant", "a1");
+        let talk = [
+            user("q1"),
+            calls(&[one]),
+            result(one, "r1"),
+            reply,
+            user("q2"),
+        ];
+        if !says(&talk, &["d1", "q1", "r1", "a1", "q2"]) || !says(&talk[..3], &["d1", "r1"]) {
+            return;
+        }
+        let talk = [
+            user("q1"),
+            calls(&[one, other]),
+            result(one, "r1"),
+            result(other, "r2"),
+        ];
+        let several_calls = says(&talk, &["r1", "r2"]);
+        self.takes.tools = true;
+        self.takes.several_calls = several_calls;
+        self.takes.any_id = one == long;
+        self.form = form;
+    }
+}
+
+/// The names of the two templates that a file may have.
+const CHAT: &str = "chat";
+const CHAT_WITH_TOOLS: &str = "chat with tools";
+
+/// A JSON object whose fields stay in their order: models have seen tools and calls with the name first.
+#[derive(Debug)]
+struct InOrder(Vec<(String, Value)>);
+
+impl Object for InOrder {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let key = key.as_str()?;
+        let field = self.0.iter().find(|(name, _)| name == key);
+        field.map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let names = self.0.iter().map(|(name, _)| Value::from(name));
+        Enumerator::Values(names.collect())
+    }
+}
+
+fn in_order(value: Json) -> Value {
+    match value {
+        Json::Object(fields) => {
+            let fields = fields.into_iter();
+            Value::from_object(InOrder(
+                fields
+                    .map(|(name, value)| (name, in_order(value)))
+                    .collect(),
+            ))
+        }
+        Json::Array(all) => all.into_iter().map(in_order).collect(),
+        Json::String(text) => Value::from(text),
+        other => Value::from(Serde(other)),
     }
 }
 

@@ -1,8 +1,10 @@
+//! How a model in this process reads: its template and its tokens, and so what a request costs, to the token.
+
 use std::path::Path;
 use std::sync::Arc;
 
-use contexture::Message;
 use contexture::tokens::Tokenizer;
+use contexture::{Message, Role, ToolCall};
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
@@ -10,6 +12,7 @@ use llama_cpp_2::token_type::LlamaTokenAttr;
 use serde_json::Value;
 
 use super::engine::backend;
+use super::form::Form;
 use super::shield::{Piece, Shield};
 use super::slots::{Id, common};
 use super::template::Template;
@@ -24,7 +27,6 @@ pub struct Vocabulary {
     shield: Shield,
     bos: Option<Id>,
     frames: Frames,
-    exact: bool,
 }
 
 /// What a template puts around messages, in tokens.
@@ -36,12 +38,11 @@ struct Frames {
     invitation: usize,
     /// The system message that it puts in where there is none.
     default_system: usize,
-    /// A request of nothing but the system message [`SYSTEM`].
-    system: usize,
 }
 
-/// The system message of probes.
-const SYSTEM: &str = "s";
+/// The texts of a question and its answer, among which the parts of a request are priced one by one.
+const QUESTION: &str = "u";
+const ANSWER: &str = "a";
 
 impl Vocabulary {
     /// Reads the vocabulary and the template of a model's file, and nothing else of it.
@@ -50,13 +51,13 @@ impl Vocabulary {
         let params = LlamaModelParams::default().with_vocab_only(true);
         let model = LlamaModel::load_from_file(backend()?, path, &params)
             .map_err(|error| LocalError::engine("the vocabulary cannot be read", error))?;
-        Self::of(name, Arc::new(model), header.chat_template.as_deref())
+        Self::of(name, Arc::new(model), &header)
     }
 
     pub(super) fn of(
         name: &str,
         model: Arc<LlamaModel>,
-        template: Option<&str>,
+        header: &Header,
     ) -> Result<Self, LocalError> {
         let vocab = model.vocab();
         let piece = |token: LlamaToken| {
@@ -66,7 +67,9 @@ impl Vocabulary {
         let known = |token: LlamaToken| (token.0 >= 0).then_some(token);
         let (bos, eos) = (known(vocab.bos()), known(vocab.eos()));
         let text = |token: Option<LlamaToken>| token.map(piece).unwrap_or_default();
-        let template = Template::new(template, &text(bos), &text(eos))?;
+        let chat = header.chat_template.as_deref();
+        let for_tools = header.chat_templates.get("tool_use").map(String::as_str);
+        let template = Template::new(chat, for_tools, &text(bos), &text(eos))?;
         let control = vocab.tokens().filter(|&token| {
             let attrs = vocab.attr(token);
             attrs.contains(LlamaTokenAttr::Control) || attrs.contains(LlamaTokenAttr::Unknown)
@@ -80,10 +83,8 @@ impl Vocabulary {
             shield,
             bos,
             frames: Frames::default(),
-            exact: false,
         };
         made.frames = made.measured()?;
-        made.exact = made.adds_up()?;
         Ok(made)
     }
 
@@ -123,9 +124,29 @@ impl Vocabulary {
         tokens.into_iter().map(|token| token.0).collect()
     }
 
+    /// The tokens of a text at whose end a call was begun with its mark, which may be a control token.
+    pub(super) fn called(&self, text: &str) -> Vec<Id> {
+        let (before, mark) = match text.strip_suffix(&*self.form().mark) {
+            Some(before) => (before, &*self.form().mark),
+            None => (text, ""),
+        };
+        let mut ids = self.plain(before);
+        let mark = self
+            .model
+            .vocab()
+            .tokenize(mark.as_bytes(), false, self.calls_natively());
+        ids.extend(mark.into_iter().map(|token| token.0));
+        ids
+    }
+
     /// Whether calls are in the model's own form.
     pub(super) fn calls_natively(&self) -> bool {
         self.template.takes.tools
+    }
+
+    /// How a call is written.
+    pub(super) fn form(&self) -> &Form {
+        &self.template.form
     }
 
     /// A rendered text in tokens. Control tokens are those of the template alone: where data looks
@@ -161,51 +182,47 @@ impl Vocabulary {
         out
     }
 
-    fn cost(&self, messages: &[Message], tools: &[Value], invite: bool) -> Option<usize> {
-        self.ids(messages, tools, invite).ok().map(|ids| ids.len())
+    fn cost(&self, messages: &[Message], tools: &[Value]) -> Option<usize> {
+        self.ids(messages, tools, false).ok().map(|ids| ids.len())
     }
 
     fn measured(&self) -> Result<Frames, LocalError> {
-        let system = [Message::system(SYSTEM)];
-        let user = [Message::user("u")];
-        let both = [Message::system(SYSTEM), Message::user("u")];
+        let (user, reply) = (Message::user(QUESTION), Message::assistant(ANSWER));
+        let count = |messages: &[Message], invite| -> Result<usize, LocalError> {
+            Ok(self.ids(messages, &[], invite)?.len())
+        };
+        let alone = count(std::slice::from_ref(&user), false)?;
+        let answered = [user.clone(), reply.clone()];
+        let asked_again = [user.clone(), reply, user.clone()];
         let head = usize::from(self.bos.is_some());
-        let count =
-            |messages: &[Message], invite| self.ids(messages, &[], invite).map(|ids| ids.len());
-        let with_user = count(&both, false)?;
-        // Some templates say nothing without a question.
-        let alone = count(&system, false).unwrap_or(with_user);
-        let user_costs = with_user.saturating_sub(alone);
-        let default_system = count(&user, false)?.saturating_sub(head + user_costs);
+        let question = count(&asked_again, false)?.saturating_sub(count(&answered, false)?);
         Ok(Frames {
             head,
-            invitation: count(&both, true)?.saturating_sub(with_user),
-            default_system,
-            system: alone,
+            invitation: count(&[user], true)?.saturating_sub(alone),
+            default_system: alone.saturating_sub(head + question),
         })
     }
 
-    /// Whether a request's tokens are the sum of its parts', tried on a conversation of every kind.
-    fn adds_up(&self) -> Result<bool, LocalError> {
-        let call = contexture::ToolCall::new("c", "look", "{\"at\": \"x\"}");
-        let all = [
-            Message::system("Be brief.\n"),
-            Message::user("\nWhat is there?"),
-            Message::calls([call]),
-            Message::tool_result("c", "Nothing."),
-            Message::assistant(" Nothing. "),
-            Message::user("  Look again\n\n"),
-        ];
-        let tools = [
-            serde_json::json!({"type": "function", "function": {"name": "look",
-            "description": "Looks.", "parameters": {"type": "object", "properties": {}}}}),
-        ];
-        let adds = |messages: &[Message], tools: &[Value]| -> Result<bool, LocalError> {
-            let whole = self.ids(messages, tools, true)?.len();
-            let parts: usize = messages.iter().map(|m| self.message(m)).sum();
-            Ok(whole == self.frame(messages.first()) + parts + self.tools(tools))
-        };
-        Ok(adds(&all, &[])? && adds(&all, &tools)? && adds(&all[1..], &[])?)
+    /// The cost of a message at the place where a template takes one of its kind.
+    fn priced(&self, message: &Message) -> Option<usize> {
+        let user = Message::user(QUESTION);
+        let mut before = vec![user.clone()];
+        match message.role {
+            Role::System | Role::Developer => {
+                let with = self.cost(&[message.clone(), user], &[])?;
+                let without = self.cost(&before, &[])?;
+                return Some((with + self.frames.default_system).saturating_sub(without));
+            }
+            Role::User => before.push(Message::assistant(ANSWER)),
+            Role::Assistant => {}
+            Role::Tool => {
+                let id = message.tool_call_id.as_deref().unwrap_or_default();
+                before.push(Message::calls([ToolCall::new(id, "f", "{}")]));
+            }
+        }
+        let without = self.cost(&before, &[])?;
+        before.push(message.clone());
+        Some(self.cost(&before, &[])?.saturating_sub(without))
     }
 }
 
@@ -215,42 +232,42 @@ impl Tokenizer for Vocabulary {
     }
 
     fn exact(&self) -> bool {
-        self.exact
+        true
     }
 
     fn count(&self, text: &str) -> usize {
         self.plain(text).len()
     }
 
+    fn request(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        tools: &[Value],
+    ) -> Option<usize> {
+        self.ids(messages, tools, true).ok().map(|ids| ids.len())
+    }
+
     fn message(&self, message: &Message) -> usize {
-        let priced = match message.role.is_system() {
-            true => self
-                .cost(std::slice::from_ref(message), &[], false)
-                .map(|all| all - self.frames.head),
-            false => self
-                .cost(&[Message::system(SYSTEM), message.clone()], &[], false)
-                .map(|all| all.saturating_sub(self.frames.system)),
-        };
         // A message that the template takes in company only: its text, and a frame of common size.
-        priced.unwrap_or_else(|| self.count(&message.text()) + 8)
+        self.priced(message)
+            .unwrap_or_else(|| self.count(&message.text()) + 8)
     }
 
     fn tool(&self, spec: &Value) -> usize {
-        match self.template.takes.tools {
-            true => self.count(&spec.to_string()),
-            false => self.count(&format!("\n- {}", words::line(spec))),
-        }
+        let two = [spec.clone(), spec.clone()];
+        self.tools(&two).saturating_sub(self.tools(&two[..1]))
     }
 
     fn tools(&self, specs: &[Value]) -> usize {
         if specs.is_empty() {
             return 0;
         }
-        let with = self.cost(&[Message::system(SYSTEM)], specs, false);
-        with.map_or_else(
-            || specs.iter().map(|spec| self.tool(spec)).sum(),
-            |with| with.saturating_sub(self.frames.system),
-        )
+        // Some templates say a word of their own where there are tools and no system message.
+        let asked = [Message::system(QUESTION), Message::user(QUESTION)];
+        match (self.cost(&asked, specs), self.cost(&asked, &[])) {
+            (Some(with), Some(without)) => with.saturating_sub(without),
+            _ => specs.iter().map(|spec| self.count(&spec.to_string())).sum(),
+        }
     }
 
     fn frame(&self, first: Option<&Message>) -> usize {

@@ -4,10 +4,11 @@ use contexture::prompt::signature;
 use contexture::{Content, Message, Part, Role};
 use serde_json::{Value, json};
 
+use super::form::{one_call_each, short_id};
 use super::template::{Spoken, Takes};
 
 /// What a call begins and ends with, for models that have no form of their own.
-pub(super) const CALL: (&str, &str) = ("<tool_call>", "</tool_call>");
+const CALL: (&str, &str) = ("<tool_call>", "</tool_call>");
 const RESULT: (&str, &str) = ("<tool_response>\n", "\n</tool_response>");
 const NOTE: (&str, &str) = ("<system-note>\n", "\n</system-note>");
 
@@ -22,8 +23,11 @@ pub(super) fn conversation<'a>(
 ) -> Vec<Spoken> {
     let mut out: Vec<Spoken> = messages
         .into_iter()
-        .map(|message| spoken(message, takes.tools))
+        .map(|message| spoken(message, takes))
         .collect();
+    if !takes.several_calls {
+        out = one_call_each(out);
+    }
     if !tools.is_empty() && !takes.tools {
         let leading = out.iter().take_while(|m| m.role == "system").count();
         out.insert(leading, Spoken::new("system", instructions(tools)));
@@ -59,21 +63,25 @@ fn text(message: &Message) -> String {
     out
 }
 
-fn spoken(message: &Message, native: bool) -> Spoken {
+fn spoken(message: &Message, takes: Takes) -> Spoken {
     let mut said = Spoken::new("user", text(message));
+    let id = |id: &str| match takes.any_id {
+        true => id.to_owned(),
+        false => short_id(id),
+    };
     match message.role {
         Role::System | Role::Developer => said.role = "system",
         Role::User => {}
         Role::Assistant => {
             said.role = "assistant";
             for call in &message.tool_calls {
-                if native {
+                if takes.tools {
                     // Templates write the arguments themselves, so they want the object.
                     let arguments = call
                         .arguments_object()
                         .map_or_else(|| Value::String(call.arguments.clone()), Value::Object);
                     said.tool_calls.push(json!({
-                        "id": call.id,
+                        "id": id(&call.id),
                         "type": "function",
                         "function": {"name": call.name, "arguments": arguments},
                     }));
@@ -82,9 +90,9 @@ fn spoken(message: &Message, native: bool) -> Spoken {
                 }
             }
         }
-        Role::Tool if native => {
+        Role::Tool if takes.tools => {
             said.role = "tool";
-            said.tool_call_id.clone_from(&message.tool_call_id);
+            said.tool_call_id = message.tool_call_id.as_deref().map(id);
             said.name.clone_from(&message.name);
         }
         Role::Tool => said.content = format!("{}{}{}", RESULT.0, said.content, RESULT.1),

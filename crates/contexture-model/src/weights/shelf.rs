@@ -5,6 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::hold::Hold;
+use super::known::Part;
 use super::pour::hash;
 use super::record::{Record, modified};
 use super::take_in::take_in;
@@ -123,16 +124,12 @@ impl Shelf {
         })?;
         let _both = self.hold_both()?;
         let mut found = false;
-        let parts = known(name).map(|known| self.part(known));
-        let sides = parts.as_deref().map(etag_of);
-        let all = [
-            Some(gguf),
-            Some(json),
-            parts,
-            sides,
-            Some(self.new_of(name)),
-        ];
-        for path in all.into_iter().flatten() {
+        let parts = known(name)
+            .map(|known| self.rests(known))
+            .unwrap_or_default();
+        let sides: Vec<PathBuf> = parts.iter().map(|part| etag_of(part)).collect();
+        let all = [gguf, json, self.new_of(name)];
+        for path in all.into_iter().chain(parts).chain(sides) {
             match std::fs::remove_file(&path) {
                 Ok(()) => found = true,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -145,10 +142,18 @@ impl Shelf {
         }
     }
 
-    /// How many bytes of a model's wheel have come so far, where it is not whole yet.
+    /// How many bytes of a model have come so far, where it is not whole yet; packed ones count as they came.
     pub fn partial(&self, known: &Known) -> u64 {
-        let about = self.part(known).metadata();
-        about.map_or(0, |about| about.len())
+        let rests = self.rests(known).into_iter();
+        rests
+            .filter_map(|rest| Some(rest.metadata().ok()?.len()))
+            .sum()
+    }
+
+    /// The files that may hold some of a model that is not whole yet.
+    fn rests(&self, known: &Known) -> Vec<PathBuf> {
+        let wheels = known.parts().into_iter().map(|part| self.wheel(&part));
+        wheels.chain([self.growing(known)]).collect()
     }
 
     /// What there is under this name, as it looks right now.
@@ -279,9 +284,14 @@ impl Shelf {
         self.making().join(format!("{name}.json"))
     }
 
-    /// Where a wheel is kept until it is whole.
-    pub(super) fn part(&self, known: &Known) -> PathBuf {
-        self.making().join(format!("{}.part", known.wheel))
+    /// Where a model's file grows, from its beginning on.
+    pub(super) fn growing(&self, known: &Known) -> PathBuf {
+        self.making().join(format!("{}.part", known.name))
+    }
+
+    /// Where a wheel is kept until it is unpacked.
+    pub(super) fn wheel(&self, part: &Part) -> PathBuf {
+        self.making().join(format!("{}.part", part.wheel))
     }
 
     fn making(&self) -> PathBuf {

@@ -11,6 +11,8 @@ use crate::mask;
 
 /// How often an answer may send us elsewhere.
 const HOPS: usize = 5;
+/// How long a server may take to be reached: there are others.
+const MAX_CONNECTING: Duration = Duration::from_secs(15);
 /// The most bytes of a file with certificates.
 const MOST_OF_CERT: u64 = 16 << 20;
 
@@ -121,7 +123,7 @@ pub(super) struct Web {
 impl Web {
     pub fn new(pip: &PipSettings) -> Result<Self, WeightsError> {
         let mut builder = crate::client::builder()
-            .connect_timeout(pip.timeout)
+            .connect_timeout(pip.timeout.min(MAX_CONNECTING))
             .redirect(Policy::none());
         if let Some(path) = &pip.cert {
             builder = builder.tls_certs_merge(certificates(path)?);

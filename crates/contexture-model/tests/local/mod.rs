@@ -5,6 +5,7 @@ mod calls;
 mod prefix;
 mod server;
 mod sliding;
+mod templates;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -353,7 +353,9 @@ impl Session {
     pub(super) fn tokens(&self) -> usize {
         match self.measured() {
             Some((items, reported)) => reported.saturating_add(self.tokens_behind(items)),
-            None => self.weave.tokens + self.tool_tokens + self.framing(),
+            None => self
+                .whole()
+                .unwrap_or_else(|| self.weave.tokens + self.tool_tokens + self.framing()),
         }
     }
 
@@ -363,8 +365,14 @@ impl Session {
         behind.map(|item| item.piece.tokens).sum()
     }
 
-    /// How many items the request begins with whose tokens a provider counted, and that count; none where ours is
-    /// exact.
+    /// The tokens of the request as its model reads it, where that is known.
+    pub(super) fn whole(&self) -> Option<usize> {
+        let items = self.weave.items.iter();
+        let mut messages = items.map(|item| &*item.piece.message);
+        self.settings.tokenizer.request(&mut messages, &self.tools)
+    }
+
+    /// The number of leading items whose tokens a provider counted, and that count; none where ours is exact.
     pub(super) fn measured(&self) -> Option<(usize, usize)> {
         let estimates = !self.settings.tokenizer.exact();
         self.anchored().filter(|_| estimates)

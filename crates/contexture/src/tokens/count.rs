@@ -36,9 +36,12 @@ pub fn frame(tokenizer: &dyn Tokenizer, first: Option<&Message>, has_tools: bool
 /// The tokens of a request of these messages and tools.
 pub fn request<'a>(
     tokenizer: &dyn Tokenizer,
-    messages: impl IntoIterator<Item = &'a Message>,
+    messages: impl IntoIterator<Item = &'a Message> + Clone,
     tools: &[Value],
 ) -> usize {
+    if let Some(whole) = tokenizer.request(&mut messages.clone().into_iter(), tools) {
+        return whole;
+    }
     let mut messages = messages.into_iter().peekable();
     let frame = frame(tokenizer, messages.peek().copied(), !tools.is_empty());
     frame + messages.map(|m| tokenizer.message(m)).sum::<usize>() + tokenizer.tools(tools)

@@ -26,8 +26,9 @@ use crate::Message;
 /// Counts the tokens of what a model is told.
 ///
 /// A request costs [`frame`](Self::frame), each [`message`](Self::message) and
-/// [`tools`](Self::tools) together. What is provided here is the contract's formula; a model that runs
-/// in this process knows how it frames all of these, and says so.
+/// [`tools`](Self::tools) together, unless [`request`](Self::request) knows better. What is provided here
+/// is the contract's formula; a model that runs in this process knows how it frames all of these, and
+/// says so.
 pub trait Tokenizer: Send + Sync {
     /// The vocabulary's name, as the receipt gives it.
     fn name(&self) -> &str;
@@ -59,6 +60,17 @@ pub trait Tokenizer: Send + Sync {
     fn frame(&self, first: Option<&Message>) -> usize {
         let _ = first;
         count::REQUEST
+    }
+
+    /// The tokens of a whole request, the invitation to answer among them, where the model's own template
+    /// is at hand: side by side, messages and tools may cost less or more than one by one.
+    fn request(
+        &self,
+        messages: &mut dyn Iterator<Item = &Message>,
+        tools: &[Value],
+    ) -> Option<usize> {
+        let _ = (messages, tools);
+        None
     }
 
     /// The ids of the tokens that the model reads for these messages and tools, without the invitation
