@@ -120,6 +120,15 @@ pub async fn ready(
     make(options, begin).await
 }
 
+/// How a conversation in this folder begins.
+pub fn header(workspace: &Path) -> SessionHeader {
+    SessionHeader {
+        agent: Some("contexture".to_owned()),
+        cwd: Some(workspace.display().to_string()),
+        ..SessionHeader::default()
+    }
+}
+
 /// Makes the agent, and opens its conversation.
 pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliError> {
     let Begin {
@@ -143,11 +152,7 @@ pub async fn make(options: &AgentOptions, begin: Begin) -> Result<Ready, CliErro
         memories: Memories::new(Arc::clone(&log), config.agent.memory_window),
     };
     let (settings, compactor) = settings_for(options, &config, &model)?;
-    let header = SessionHeader {
-        agent: Some("contexture".to_owned()),
-        cwd: Some(workspace.display().to_string()),
-        ..SessionHeader::default()
-    };
+    let header = header(&workspace);
     let mut notices = Vec::new();
     let (skills, untrusted) = skills::discover(&config)?;
     let folder = config.folder.at(&cwd);
