@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use contexture::inject::McpServerStdio;
 use contexture::text::nearest;
-use contexture_tools::inherit::ChildKind;
+use contexture_tools::inherit::{ChildKind, is_of_session};
 use contexture_tools::secrets::mask::Mask;
 use serde_json::{Map, Value, json};
 
@@ -401,7 +401,7 @@ fn inherited(
             Some(beginning) => !beginning.is_empty() && name.starts_with(beginning),
             None => name == *pattern,
         };
-        kind.may_have(name) && patterns.iter().any(fits)
+        kind.may_have(name) && !is_of_session(name) && patterns.iter().any(fits)
     };
     ours.filter(|(name, _)| takes(name)).collect()
 }
@@ -432,6 +432,8 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "GITHUB_TOKEN",
             "CONTEXTURE_SESSION_TOKEN",
+            "CONTEXTURE_SESSION_TOKEN_FILE",
+            "CONTEXTURE_URL",
             "CONTEXTURE_WORKER_KEY",
             "CONTEXTURE_HUB_KEY",
             "CONTEXTURE_HUB_URL",
