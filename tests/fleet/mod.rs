@@ -11,4 +11,5 @@ mod real;
 pub mod scene;
 mod secrets;
 mod sign_in;
+mod token;
 mod tools;

@@ -1,5 +1,6 @@
 //! Asks the providers and makes a session's context, with its token (spec 000's `prepare`).
 
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use contexture::inject::{
     gather, weave,
 };
 use contexture::tokens::Tokenizer;
-use contexture_store::{Key, StoreError};
+use contexture_store::{Key, StateError, StoreError};
 use futures_util::future::join_all;
 use serde::Serialize;
 
@@ -31,7 +32,7 @@ pub struct SessionInjector {
 }
 
 /// A session that may begin.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prepared {
     /// Its id.
@@ -41,6 +42,9 @@ pub struct Prepared {
     pub context: SessionContext,
     /// Who offered what, and what became of it.
     pub receipt: InjectionReceipt,
+    /// The file with its token, where a daemon keeps one for its programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
     /// What its token allows.
     #[serde(skip)]
     pub grant: Option<Arc<Grant>>,
@@ -58,6 +62,9 @@ pub enum PrepareError {
     /// It gets no token.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// Its token cannot be kept for its programs.
+    #[error(transparent)]
+    State(#[from] StateError),
 }
 
 impl SessionInjector {
@@ -184,6 +191,7 @@ impl SessionInjector {
             session_id,
             context,
             receipt,
+            token_file: None,
             grant,
         })
     }

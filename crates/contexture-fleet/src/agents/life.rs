@@ -271,12 +271,11 @@ impl Fleet {
     ) -> Result<Plan, RpcError> {
         let spec = &record.spec;
         let context = prepared.map(|prepared| &prepared.context);
-        let mut servers = context.map_or_else(Vec::new, |context| context.mcp_servers.clone());
-        servers.extend(prepared.and_then(|prepared| self.own_server(prepared)));
         let wanted = Wanted {
             command: &spec.command,
             system_context: context.map_or(&[], |context| &context.system_context_additions),
-            mcp_servers: &servers,
+            mcp_servers: context.map_or(&[], |context| &context.mcp_servers),
+            env: self.session_variables(&spec.name),
             inherits: &spec.env,
             own: Some(self.program.clone()),
             supervisor: self.supervisor.clone(),

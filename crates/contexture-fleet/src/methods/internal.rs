@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{Entry, any_object, blocking, list, method, object, params, text};
 use crate::canvas::CanvasError;
 use crate::fleet::Fleet;
-use crate::tokens::{Grant, TokenError};
+use crate::tokens::Grant;
 use crate::{Answering, Call, Caller, Event, RpcError, Who, Why};
 
 /// How much of a text is noted.
@@ -238,13 +238,8 @@ fn rotate(fleet: Arc<Fleet>, mut call: Call) -> Answering {
         let grant = session(&call)?;
         let Rotate { archetype } = params(&mut call)?;
         let wanted = archetype.unwrap_or(grant.archetype());
-        let (token, _) = fleet.tokens.rotate(&grant, wanted).map_err(|error| {
-            let why = match error {
-                TokenError::Random(_) => Why::Failed,
-                TokenError::Gone | TokenError::More { .. } => Why::NotAllowed,
-            };
-            RpcError::new(why, error.to_string())
-        })?;
+        // Without a pause: whose token counts no more is not waited for.
+        let token = fleet.rotate(&grant, wanted)?;
         Ok(json!({"token": token.reveal()}))
     })
 }

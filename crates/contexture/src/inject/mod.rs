@@ -20,5 +20,5 @@ pub use offer::{Audience, Item, Offer, gather};
 pub use provider::{ContextProvider, EnvVariable, McpServerStdio, ToolDefinition, Traits};
 pub use weave::{
     Injected, InjectedKind, InjectedRule, InjectionReceipt, Offered, RESERVED, SessionContext,
-    TOKEN_VARIABLE, instructions, weave,
+    TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, instructions, weave,
 };

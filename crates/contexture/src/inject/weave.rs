@@ -13,11 +13,14 @@ use crate::tokens::Tokenizer;
 /// The variable in which a session's token travels.
 pub const TOKEN_VARIABLE: &str = "CONTEXTURE_SESSION_TOKEN";
 
+/// The variable that names the file with a session's token.
+pub const TOKEN_FILE_VARIABLE: &str = "CONTEXTURE_SESSION_TOKEN_FILE";
+
 /// The name of the host's own MCP server: no provider may take it.
 pub const RESERVED: &str = "contexture";
 
 /// What a session begins with.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionContext {
     /// MCP servers for the agent.
@@ -42,7 +45,7 @@ pub struct Offered {
 }
 
 /// The account of a session's context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct InjectionReceipt {
     /// What counted the tokens.
@@ -54,7 +57,7 @@ pub struct InjectionReceipt {
 }
 
 /// Something that was offered, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Injected {
     /// Its identity: the provider, the kind, and the name or the place.
@@ -76,7 +79,7 @@ pub struct Injected {
     /// How dearly it is held.
     pub priority: i32,
     /// How many hidden characters were made visible in it.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub hidden: usize,
     /// More of why, where there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +92,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 /// What an injected item is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InjectedKind {
     /// An MCP server.
@@ -105,7 +108,7 @@ pub enum InjectedKind {
 }
 
 /// Why something is in a session's context, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InjectedRule {
     /// It is in.
@@ -174,7 +177,7 @@ pub fn instructions(tools: &[ToolDefinition]) -> Result<String, ContextError> {
     let list: Vec<String> = tools.iter().map(in_words).collect();
     Template::ToolInstructions.render(json!({
         "toolList": list.join("\n"),
-        "token": TOKEN_VARIABLE,
+        "token": TOKEN_FILE_VARIABLE,
     }))
 }
 
