@@ -4,12 +4,15 @@
 mod attacks;
 mod browser;
 mod daemon;
+mod goose;
 mod life;
 mod migrate;
 mod prompts;
 mod real;
+mod recorded;
 pub mod scene;
 mod secrets;
 mod sign_in;
 mod token;
+mod told;
 mod tools;

@@ -254,7 +254,18 @@ impl Fleet {
         session_id: &str,
         delta: &ToolDelta,
     ) -> Result<Changed, RpcError> {
-        let changed = self.live.change(agent, session_id, delta)?;
+        let (changed, tools) = self.live.change(agent, session_id, delta)?;
+        // It hears of them through its MCP server; how a command calls them it is told with its next prompt.
+        let running = self
+            .agents
+            .get(agent)
+            .ok()
+            .and_then(|known| known.running());
+        if let Some(running) = running.filter(|running| running.session_id == session_id) {
+            running
+                .context()
+                .change_tools(self.injector.instructions(&tools)?);
+        }
         let key = Key::new(session_id)?;
         // A session whose agent keeps its own log has none here.
         if self.sessions.exists(&key)? {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use contexture::ContextError;
 use contexture::inject::{
     AgentInstanceMeta, ContextProvider, InjectionReceipt, Injector, Offer, Offered, SessionContext,
-    gather, weave,
+    ToolDefinition, gather, instructions, weave,
 };
 use contexture::tokens::Tokenizer;
 use contexture_store::{Key, StateError, StoreError};
@@ -122,6 +122,12 @@ impl SessionInjector {
             });
         }
         count
+    }
+
+    /// How a session's tools are called, for its agent; none where it has no tools.
+    pub fn instructions(&self, tools: &[ToolDefinition]) -> Result<Option<String>, ContextError> {
+        let text = instructions(tools);
+        text.map(|text| (!tools.is_empty()).then_some(text))
     }
 
     /// Makes the context of a session that is about to begin.

@@ -3,17 +3,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use contexture::Payload;
 use contexture::entry::{SessionHeader, ToolDelta};
 use contexture::inject::LaunchMode;
 use contexture_agent::clock;
-use contexture_store::{Key, SessionLog, StoreError};
+use contexture_store::{Key, SessionLog, Sessions, StoreError};
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
+use super::context::Context;
 use super::desk::Desk;
 use super::{Agent, Record, State, workspace};
 use crate::acp::{AcpError, Connection};
@@ -36,11 +37,18 @@ pub(crate) struct Running {
     pub desk: Arc<Desk>,
     pub session_id: String,
     pub own_session_id: String,
-    /// System context for an agent that has no place for it: it goes before the first prompt.
-    pub first: Mutex<Option<Value>>,
+    /// What the agent is to be told, and was told.
+    context: Mutex<Context>,
     /// One prompt at a time.
     pub busy: Arc<tokio::sync::Mutex<()>>,
     since: Instant,
+}
+
+impl Running {
+    /// What the agent is to be told, and was told.
+    pub fn context(&self) -> MutexGuard<'_, Context> {
+        self.context.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Fleet {
@@ -95,7 +103,7 @@ impl Fleet {
                 .await?;
             running.desk.dismiss();
             running.connection.stop().await;
-            let _ = running.desk.finish("it ended").await;
+            let _ = running.desk.finish(Err("it ended")).await;
         }
         self.bus.forget_updates(agent.name());
         self.close_sessions(agent.name());
@@ -242,11 +250,12 @@ impl Fleet {
             record.session_id.clone().zip(record.own_session_id.clone()),
         ) {
             let prepared = self.prepare(&meta, Some(session_id)).await?;
-            let plan = self.plan(&record, &folder, Some(&prepared))?;
+            let mut plan = self.plan(&record, &folder, Some(&prepared))?;
+            plan.settle(&facts);
+            let told = plan.tells_at_beginning();
             match connection.load_session(&own, plan.begin).await {
                 Ok(()) => {
-                    // It remembers what it was told first.
-                    let parts = (connection, desk, None);
+                    let parts = (connection, desk, told);
                     return self.settled(agent, parts, prepared, own, folder).await;
                 }
                 Err(error) => {
@@ -257,8 +266,9 @@ impl Fleet {
         let prepared = self.prepare(&meta, None).await?;
         let mut plan = self.plan(&record, &folder, Some(&prepared))?;
         plan.settle(&facts);
+        let told = plan.tells_at_beginning();
         let own = connection.new_session(plan.begin).await?;
-        let parts = (connection, desk, plan.first);
+        let parts = (connection, desk, told);
         self.settled(agent, parts, prepared, own, folder).await
     }
 
@@ -288,20 +298,20 @@ impl Fleet {
     async fn settled(
         &self,
         agent: &Arc<Agent>,
-        (connection, desk, first): (Connection, Arc<Desk>, Option<Value>),
+        (connection, desk, told): (Connection, Arc<Desk>, bool),
         prepared: Prepared,
         own_session_id: String,
         folder: PathBuf,
     ) -> Result<Running, RpcError> {
         let (sessions, name) = (self.sessions.clone(), agent.name().to_owned());
         let session_id = prepared.session_id.clone();
-        let log = blocking(move || {
+        let (log, context) = blocking(move || {
             let header = SessionHeader {
                 agent: Some(name),
                 cwd: Some(folder.display().to_string()),
                 ..SessionHeader::default()
             };
-            Ok(note_beginning(&sessions, header, &prepared)?)
+            Ok(note_beginning(&sessions, header, &prepared, told)?)
         })
         .await?;
         desk.open(&session_id, log).await;
@@ -310,7 +320,7 @@ impl Fleet {
             desk,
             session_id,
             own_session_id,
-            first: Mutex::new(first),
+            context: Mutex::new(context),
             busy: Arc::default(),
             since: Instant::now(),
         })
@@ -358,7 +368,7 @@ fn watch(fleet: Weak<Fleet>, agent: Arc<Agent>, running: Arc<Running>) -> BoxFut
         fleet.close_sessions(agent.name());
         running.desk.dismiss();
         running.connection.stop().await;
-        let _ = running.desk.finish("it ended").await;
+        let _ = running.desk.finish(Err("it ended")).await;
         fleet.bus.forget_updates(agent.name());
         let steady = running.since.elapsed() > STEADY;
         let crashed = fleet.note(&agent, move |record| {
@@ -387,26 +397,29 @@ impl From<UnknownBackend> for RpcError {
     }
 }
 
-/// Writes down what a session begins with. Of a session that goes on, only what is new.
+/// Writes down what a session begins with, and gives what its agent is to be told. `told` says that the beginning
+/// itself tells it; else a prompt will.
 fn note_beginning(
-    sessions: &contexture_store::Sessions,
+    sessions: &Sessions,
     header: SessionHeader,
     prepared: &Prepared,
-) -> Result<SessionLog, StoreError> {
+    told: bool,
+) -> Result<(SessionLog, Context), StoreError> {
     let key = Key::new(prepared.session_id.as_str())?;
     let now = clock::now();
+    let current = prepared.receipt.sections(&prepared.context);
     let exists = sessions.exists(&key)?;
-    let mut log = match exists {
-        true => sessions.open(&key)?,
-        false => sessions.create(&key, header, &now)?,
+    let (mut log, mut context) = if exists {
+        let context = Context::of_log(current, sessions, &key)?;
+        (sessions.open(&key)?, context)
+    } else {
+        (sessions.create(&key, header, &now)?, Context::new(current))
     };
-    let mut sections = prepared.receipt.sections(&prepared.context);
-    if exists {
-        let known = log.view()?.sections().to_vec();
-        sections.retain(|section| !known.contains(section));
-    }
-    if !sections.is_empty() {
-        log.say(&now, Payload::Sections { sections })?;
+    if told {
+        let sections = context.tell_at_beginning();
+        if !sections.is_empty() {
+            log.say(&now, Payload::Sections { sections })?;
+        }
     }
     let tools = ToolDelta {
         add: prepared.context.tools.iter().map(spec_of).collect(),
@@ -422,5 +435,5 @@ fn note_beginning(
     ]);
     log.say(&now, Payload::Custom(receipt))?;
     log.release();
-    Ok(log)
+    Ok((log, context))
 }

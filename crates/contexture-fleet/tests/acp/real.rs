@@ -7,7 +7,7 @@ use std::time::Duration;
 use contexture::inject::McpServerStdio;
 use contexture_fleet::acp::record::Transcript;
 use contexture_fleet::acp::{Answer, Connection};
-use contexture_fleet::backends::{Plan, Wanted, plan};
+use contexture_fleet::backends::{Plan, Wanted, in_prompt, plan};
 use serde_json::{Value, json};
 
 use crate::acp::common::*;
@@ -138,7 +138,8 @@ async fn goes_through_it(
     plan: Plan,
 ) {
     let pid = started_in(scene);
-    let mut blocks: Vec<Value> = plan.first.into_iter().collect();
+    assert!(!plan.tells_at_beginning());
+    let mut blocks = vec![in_prompt(&["Your name is Quillon."])];
     blocks.extend(text_blocks("Say pong through the tool."));
     let mut transcript = Transcript::new();
     let mut log = transcript.prompt(&blocks[blocks.len() - 1..]);
