@@ -77,6 +77,26 @@ async fn sessions_of_the_terminal_can_be_loaded() {
     scene.verify();
 }
 
+/// A session that was begun is there, also before its first prompt and in another process.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_has_no_prompt_yet_can_be_loaded() {
+    let scene = Scene::new([says("Hello.")]);
+    let cwd = scene.project.path();
+    let id: SessionId = hosting(agent(&scene, &[]), None, async |host| {
+        host.initialize().await;
+        host.session(cwd).await
+    })
+    .await;
+    hosting(agent(&scene, &[]), None, async |host| {
+        host.initialize().await;
+        host.load(&id.0, cwd).await.unwrap();
+        assert_eq!(host.updates(&id).len(), 0);
+        host.expect(&id, "hello?", StopReason::EndTurn).await;
+    })
+    .await;
+    scene.ctx(&["replay", &id.0, "--verify"]).success();
+}
+
 /// Attack 9: names that are none, and a session that is not there, are the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_not_there_is_not_made() {

@@ -7,7 +7,13 @@
 `again`           calls the tool once more, over the connection that is open
 `ask`             asks for permission, and says what was answered
 `child`           starts a process that ignores being told to end, and says its number
-`wait`            does nothing until it is called off
+`wait REASON`     does nothing until it is called off, and ends with this or `cancelled`
+`fail`            answers the prompt with an error
+`silent`          ends its turn without a word
+`told`            says what stood before this prompt, and what its session began with
+`here CMD`        runs a command itself, and says what it printed
+`there CMD`       has us run it, and does the same
+`work CMD`        tells of calls as agents of several makes do, one of which runs a command
 `flood N KIB`     says N updates of so many KiB, and then `done`
 `crash`           ends at once
 `env`             says its environment
@@ -22,6 +28,8 @@ import subprocess
 import sys
 
 sessions = {}
+began = {}
+told = []
 first = {}
 mcp = {}
 number = 0
@@ -106,7 +114,51 @@ def answer_to(id, session, method, params):
 
 def token_of(session):
     server = next(s for s in sessions[session] if s["name"] == "contexture")
-    return next(e["value"] for e in server["env"] if e["name"] == "CONTEXTURE_SESSION_TOKEN")
+    file = next(e["value"] for e in server["env"] if e["name"] == "CONTEXTURE_SESSION_TOKEN_FILE")
+    with open(file) as kept:
+        return kept.read()
+
+
+def remember(params):
+    """Keeps a session as agents do: in a file that anybody reads, and in a command line."""
+    kept = json.dumps(params)
+    with open(os.path.join(os.environ["HOME"], "agent-sessions"), "a") as sessions:
+        print(kept, file=sessions)
+    wait = "import sys; sys.stdin.read()"
+    subprocess.Popen([sys.executable, "-c", wait, "--mcp-config", kept], stdin=subprocess.PIPE)
+
+
+def run_here(command):
+    return subprocess.run(command, shell=True, capture_output=True, text=True).stdout
+
+
+def run_there(session, command):
+    """Has the host run a command, and gives its terminal and what it printed. The terminal is released."""
+    created = answer_to("t1", session, "terminal/create", {"command": command})
+    answer_to("t2", session, "terminal/wait_for_exit", created)
+    output = answer_to("t3", session, "terminal/output", created)["output"]
+    answer_to("t4", session, "terminal/release", created)
+    return created["terminalId"], output
+
+
+def work(session, rest):
+    """Calls as agents of several makes tell of them."""
+    shown = lambda id: [{"type": "terminal", "terminalId": id}]
+    # As goose does: the host's terminal, shown and released before the call ends.
+    tell(session, sessionUpdate="tool_call", toolCallId="w1", title="shell", kind="execute", status="pending")
+    created = answer_to("t1", session, "terminal/create", {"command": rest})
+    tell(session, sessionUpdate="tool_call_update", toolCallId="w1", status="in_progress", content=shown(created["terminalId"]))
+    answer_to("t2", session, "terminal/wait_for_exit", created)
+    answer_to("t3", session, "terminal/release", created)
+    tell(session, sessionUpdate="tool_call_update", toolCallId="w1", status="completed")
+    # As codex and pi do: a terminal of their own, told in pieces.
+    tell(session, sessionUpdate="tool_call", toolCallId="w2", name="mcp.shop:list.orders", title="x", status="in_progress", content=shown("w2"))
+    for piece in ("one\n", "two\n"):
+        output = {"terminal_id": "w2", "data": piece}
+        tell(session, sessionUpdate="tool_call_update", toolCallId="w2", _meta={"terminal_output_delta": output})
+    exit = {"terminal_id": "w2", "exit_code": 0, "signal": None}
+    tell(session, sessionUpdate="tool_call_update", toolCallId="w2", status="completed", _meta={"terminal_exit": exit})
+    say(session, "worked")
 
 
 def spellings(token):
@@ -129,6 +181,12 @@ def leak(session):
             say(session, spelled[cut:])
     for c in token:
         say(session, c)
+    for n, key in enumerate(("terminal_output", "terminal_output_delta")):
+        tell(session, sessionUpdate="tool_call", toolCallId=f"p{n}", title="x", status="pending")
+        for c in token + "\nand more":
+            output = {"terminal_id": f"p{n}", "data": c}
+            tell(session, sessionUpdate="tool_call_update", toolCallId=f"p{n}", _meta={key: output})
+        tell(session, sessionUpdate="tool_call_update", toolCallId=f"p{n}", status="completed")
     for n, spelled in enumerate(spellings(token)):
         thought = {"type": "text", "text": spelled}
         tell(session, sessionUpdate="agent_thought_chunk", content=thought)
@@ -155,11 +213,21 @@ def leak(session):
 
 
 def prompt(session, blocks):
+    global told
     text = blocks[-1]["text"]
+    told = [block["text"] for block in blocks[:-1]]
     first.setdefault(session, blocks[0]["text"])
     word, _, rest = text.partition(" ")
     if word == "say":
         say(session, rest)
+    elif word == "told":
+        say(session, json.dumps({"prompt": told, "session": began.get(session)}))
+    elif word == "here":
+        say(session, run_here(rest))
+    elif word == "there":
+        say(session, run_there(session, rest)[1])
+    elif word == "work":
+        work(session, rest)
     elif word == "context":
         say(session, first[session])
     elif word == "canvas":
@@ -197,7 +265,7 @@ def prompt(session, blocks):
     elif word == "wait":
         for line in sys.stdin:
             if json.loads(line).get("method") == "session/cancel":
-                return "cancelled"
+                return rest or "cancelled"
         sys.exit(0)
     return "end_turn"
 
@@ -211,16 +279,24 @@ for line in sys.stdin:
     elif method == "session/new":
         name = f"own-{os.getpid()}-{len(sessions)}"
         sessions[name] = params["mcpServers"]
+        began[name] = params.get("_meta")
+        if "--remember" in sys.argv:
+            remember(params)
         if "--tokens" in sys.argv:
             with open(sys.argv[sys.argv.index("--tokens") + 1], "a") as known:
                 print(token_of(name), file=known)
         result = {"sessionId": name}
     elif method == "session/load":
         sessions[params["sessionId"]] = params["mcpServers"]
+        began[params["sessionId"]] = params.get("_meta")
         say(params["sessionId"], "what was said before")
         result = None
     elif method == "session/prompt":
-        result = {"stopReason": prompt(params["sessionId"], params["prompt"])}
+        reason = prompt(params["sessionId"], params["prompt"])
+        if params["prompt"][-1]["text"] == "fail" or reason == "error":
+            send({"id": message["id"], "error": {"code": -32603, "message": "it broke"}})
+            continue
+        result = {"stopReason": reason}
     elif "id" in message:
         send({"id": message["id"], "error": {"code": -32601, "message": f"no {method}"}})
         continue

@@ -4,13 +4,17 @@
 mod attacks;
 mod browser;
 mod daemon;
+mod goose;
 mod life;
 mod log;
 mod migrate;
 mod prompts;
 mod questions;
 mod real;
+mod recorded;
 pub mod scene;
 mod secrets;
 mod sign_in;
+mod token;
+mod told;
 mod tools;

@@ -34,7 +34,7 @@ fn an_agent_is_told_who_it_is_and_what_it_says_is_in_the_log() {
         .collect();
     assert_eq!(
         kinds[..4],
-        ["session_header", "sections", "tools", "custom"]
+        ["session_header", "tools", "custom", "sections"]
     );
     // The log is whole: a request can be built from it.
     daemon.ctx(&["inspect", session]).success();

@@ -1,7 +1,10 @@
 //! A project with its daemon.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -145,6 +148,25 @@ impl Daemon {
             std::thread::sleep(Duration::from_millis(50));
         }
         panic!("{name} is not {state}: {last}");
+    }
+
+    /// The folder with the tokens of sessions.
+    pub fn tokens(&self) -> PathBuf {
+        self.project.state().join("tokens")
+    }
+
+    /// The tokens of sessions under way, from their files. Each is its owner's alone.
+    pub fn kept_tokens(&self) -> Vec<String> {
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&self.tokens()), 0o700);
+        let all = std::fs::read_dir(self.tokens()).unwrap();
+        let all = all.map(|entry| {
+            let path = entry.unwrap().path();
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+            std::fs::read_to_string(path).unwrap()
+        });
+        let all: BTreeSet<String> = all.collect();
+        all.into_iter().collect()
     }
 
     /// The owner's secret.

@@ -72,7 +72,7 @@ fn a_service() {
     You have a canvas: one page of HTML that people see beside you while you work. Use it for what is better looked at than read: a table, a chart drawn in SVG or CSS, progress. It shows the last page that you gave it. Scripts do not run there and nothing is fetched, so put styles and pictures into the page itself.
     ---
     ## Contexture Tools
-    These tools belong to your host. Where your client offers them as tools of the MCP server `contexture`, call them there. Else run the command that stands below a tool; it finds your session by the variable CONTEXTURE_SESSION_TOKEN, which is set for you. Never print that variable.
+    These tools belong to your host. Where your client offers them as tools of the MCP server `contexture`, call them there. Else run the command that stands below a tool; it finds your session by the file that the variable CONTEXTURE_SESSION_TOKEN_FILE names, which is set for you. Never print that file.
     - canvas_update(html: string, title?: string): Shows a page of HTML on your canvas, in the place of the one before.
       `ctx tool call canvas_update --arg html=…`
     - canvas_clear(): Takes the page off your canvas.
@@ -103,7 +103,7 @@ fn an_employee() {
     You have a canvas: one page of HTML that people see beside you while you work. Use it for what is better looked at than read: a table, a chart drawn in SVG or CSS, progress. It shows the last page that you gave it. Scripts do not run there and nothing is fetched, so put styles and pictures into the page itself.
     ---
     ## Contexture Tools
-    These tools belong to your host. Where your client offers them as tools of the MCP server `contexture`, call them there. Else run the command that stands below a tool; it finds your session by the variable CONTEXTURE_SESSION_TOKEN, which is set for you. Never print that variable.
+    These tools belong to your host. Where your client offers them as tools of the MCP server `contexture`, call them there. Else run the command that stands below a tool; it finds your session by the file that the variable CONTEXTURE_SESSION_TOKEN_FILE names, which is set for you. Never print that file.
     - canvas_update(html: string, title?: string): Shows a page of HTML on your canvas, in the place of the one before.
       `ctx tool call canvas_update --arg html=…`
     - canvas_clear(): Takes the page off your canvas.

@@ -1,9 +1,11 @@
 //! The daemon, as an agent's session sees it.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
-use contexture::inject::{TOKEN_VARIABLE, ToolDefinition};
+use contexture::inject::{TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, ToolDefinition};
 use contexture_server::{Client, ClientError, Daemon, Fault};
+use contexture_store::{StoreError, read_private};
 use serde_json::{Value, json};
 
 use crate::args::At;
@@ -18,17 +20,42 @@ pub const URL_VARIABLE: &str = "CONTEXTURE_URL";
 /// what an agent may do must not depend on whose files it can see.
 pub fn client(at: &At, dir: Option<&Path>) -> Result<Client, CliError> {
     let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let Some(token) = given(TOKEN_VARIABLE) else {
-        return Err(CliError::NotAllowed {
-            what: format!("no session: {TOKEN_VARIABLE} is not set"),
-            hint: String::new(),
-        });
+    let token = match (given(TOKEN_VARIABLE), given(TOKEN_FILE_VARIABLE)) {
+        (Some(token), _) => token,
+        (None, Some(file)) => kept(Path::new(&file))?,
+        (None, None) => {
+            let what =
+                format!("no session: {TOKEN_VARIABLE} is not set, nor {TOKEN_FILE_VARIABLE}");
+            return Err(not_allowed(what, ""));
+        }
     };
     let url = match at.url.clone().or_else(|| given(URL_VARIABLE)) {
         Some(url) => url,
         None => found(dir)?,
     };
     Ok(Client::new(&url, &token)?)
+}
+
+/// The token in a session's file, which only its owner may read.
+fn kept(file: &Path) -> Result<String, CliError> {
+    let (folder, name) = (file.parent(), file.file_name().and_then(OsStr::to_str));
+    let read = folder
+        .zip(name)
+        .map(|(folder, name)| read_private(folder, name));
+    match read.transpose().map_err(StoreError::from)?.flatten() {
+        Some(token) => Ok(token),
+        None => Err(not_allowed(
+            format!("session not found: no token in {}", file.display()),
+            "its agent was stopped, or its daemon ended",
+        )),
+    }
+}
+
+fn not_allowed(what: String, hint: &str) -> CliError {
+    CliError::NotAllowed {
+        what,
+        hint: hint.to_owned(),
+    }
 }
 
 /// The address of the project's daemon.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use contexture::inject::McpServerStdio;
 use contexture::text::nearest;
-use contexture_tools::inherit::ChildKind;
+use contexture_tools::inherit::{ChildKind, is_of_session};
 use contexture_tools::secrets::mask::Mask;
 use serde_json::{Map, Value, json};
 
@@ -44,9 +44,8 @@ pub struct Backend {
 pub enum Channel {
     /// In `_meta.systemPrompt.append` of the session's beginning.
     Meta,
-    /// In the protocol's own field, where the agent says that it takes it; else in front of the first
-    /// prompt.
-    FirstPrompt,
+    /// In the protocol's own field, where the agent says that it takes it; else in front of the next prompt.
+    Prompt,
 }
 
 /// What every agent inherits: where its files are, and how the network is reached.
@@ -125,7 +124,7 @@ pub const BACKENDS: &[Backend] = &[
         args: &[],
         older_args: None,
         inherits: &["CODEX_*", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
-        channel: Channel::FirstPrompt,
+        channel: Channel::Prompt,
         install: "npm install -g @agentclientprotocol/codex-acp",
         sign_in: &[
             ("api-key", "OPENAI_API_KEY"),
@@ -141,7 +140,7 @@ pub const BACKENDS: &[Backend] = &[
         args: &["--acp"],
         older_args: Some(&["--experimental-acp"]),
         inherits: &["GEMINI_*", "GOOGLE_*"],
-        channel: Channel::FirstPrompt,
+        channel: Channel::Prompt,
         install: "npm install -g @google/gemini-cli",
         sign_in: &[
             ("gemini-api-key", "GEMINI_API_KEY"),
@@ -169,7 +168,7 @@ pub const BACKENDS: &[Backend] = &[
         args: &["acp"],
         older_args: None,
         inherits: &["OPENCODE_*"],
-        channel: Channel::FirstPrompt,
+        channel: Channel::Prompt,
         install: "npm install -g opencode-ai",
         sign_in: &[],
     },
@@ -180,7 +179,7 @@ pub const BACKENDS: &[Backend] = &[
         args: &["acp"],
         older_args: None,
         inherits: &["GOOSE_*"],
-        channel: Channel::FirstPrompt,
+        channel: Channel::Prompt,
         install: "see the installation page of goose, or npm install -g @aaif/goose",
         sign_in: &[],
     },
@@ -191,7 +190,7 @@ pub const BACKENDS: &[Backend] = &[
         args: &[],
         older_args: None,
         inherits: &["PI_*"],
-        channel: Channel::FirstPrompt,
+        channel: Channel::Prompt,
         install: "npm install -g @mariozechner/pi-coding-agent pi-acp",
         sign_in: &[],
     },
@@ -257,8 +256,6 @@ pub struct Plan {
     pub older: Option<Launch>,
     /// How its session begins.
     pub begin: Begin,
-    /// What stands in front of the first prompt.
-    pub first: Option<Value>,
 }
 
 /// There is no such backend.
@@ -340,13 +337,12 @@ pub fn plan(wanted: Wanted<'_>) -> Result<Plan, UnknownBackend> {
             mcp_servers: wanted.mcp_servers.to_vec(),
             ..Begin::default()
         },
-        first: None,
     };
-    let pieces = wanted.system_context.iter().map(|text| text.trim());
-    let pieces: Vec<&str> = pieces.filter(|text| !text.is_empty()).collect();
-    if !pieces.is_empty() {
-        let channel = known.map_or(Channel::FirstPrompt, |known| known.channel);
-        plan.tell(pieces.join("\n\n"), channel);
+    let pieces: Vec<&str> = wanted.system_context.iter().map(String::as_str).collect();
+    let context = joined(&pieces);
+    if !context.is_empty() {
+        let channel = known.map_or(Channel::Prompt, |known| known.channel);
+        plan.tell(context, channel);
     }
     Ok(plan)
 }
@@ -369,24 +365,19 @@ impl Plan {
                 let meta = Map::from_iter([("systemPrompt".to_owned(), append)]);
                 self.begin.meta = Some(meta);
             }
-            Channel::FirstPrompt => {
-                let template = include_str!("../templates/first-prompt.md");
-                // Nothing that is told may end what is told.
-                let told = text.replace("</host-context", "&lt;/host-context");
-                let whole = template.trim_end().replace("{{context}}", &told);
-                self.first = Some(json!({"type": "text", "text": whole}));
-                self.begin.system_prompt = Some(text);
-            }
+            Channel::Prompt => self.begin.system_prompt = Some(text),
         }
     }
 
-    /// Now that it is known what the agent takes: what it takes at the beginning of a session need not
-    /// stand in front of its first prompt.
+    /// Now that it is known what the agent takes: what it does not take at the beginning of a session goes in front
+    /// of a prompt.
     pub fn settle(&mut self, facts: &AgentFacts) {
-        match facts.system_prompt {
-            true if self.begin.system_prompt.is_some() => self.first = None,
-            _ => self.begin.system_prompt = None,
-        }
+        self.begin.system_prompt.take_if(|_| !facts.system_prompt);
+    }
+
+    /// Whether the agent is told its context as its session begins.
+    pub fn tells_at_beginning(&self) -> bool {
+        self.begin.meta.is_some() || self.begin.system_prompt.is_some()
     }
 
     /// Starts the agent, an older version of it in its own way, and settles how it is told.
@@ -402,6 +393,21 @@ impl Plan {
         self.settle(connection.agent());
         Ok(connection)
     }
+}
+
+/// System context as a block of a prompt, for an agent that has no other place for it.
+pub fn in_prompt(pieces: &[&str]) -> Value {
+    let template = include_str!("../templates/host-context.md");
+    // Nothing that is told may end what is told.
+    let told = joined(pieces).replace("</host-context", "&lt;/host-context");
+    let whole = template.trim_end().replace("{{context}}", &told);
+    json!({"type": "text", "text": whole})
+}
+
+fn joined(pieces: &[&str]) -> String {
+    let pieces = pieces.iter().map(|text| text.trim());
+    let pieces: Vec<&str> = pieces.filter(|text| !text.is_empty()).collect();
+    pieces.join("\n\n")
 }
 
 /// What an agent inherits of these variables.
@@ -421,7 +427,7 @@ fn inherited(
             Some(beginning) => !beginning.is_empty() && name.starts_with(beginning),
             None => name == *pattern,
         };
-        kind.may_have(name) && patterns.iter().any(fits)
+        kind.may_have(name) && !is_of_session(name) && patterns.iter().any(fits)
     };
     ours.filter(|(name, _)| takes(name)).collect()
 }
@@ -452,6 +458,8 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "GITHUB_TOKEN",
             "CONTEXTURE_SESSION_TOKEN",
+            "CONTEXTURE_SESSION_TOKEN_FILE",
+            "CONTEXTURE_URL",
             "CONTEXTURE_WORKER_KEY",
             "CONTEXTURE_HUB_KEY",
             "CONTEXTURE_HUB_URL",
@@ -512,29 +520,25 @@ mod tests {
             plan(wanted).unwrap()
         };
         let claude = of("claude-code");
-        let meta = Value::Object(claude.begin.meta.unwrap());
+        let meta = Value::Object(claude.begin.meta.clone().unwrap());
         assert_eq!(
             meta,
             json!({"systemPrompt": {"append": "You are a.\n\nThere is b."}})
         );
-        assert!(claude.first.is_none() && claude.begin.system_prompt.is_none());
+        assert!(claude.tells_at_beginning() && claude.begin.system_prompt.is_none());
 
         let mut old = of("codex");
         let mut new = old.clone();
         old.settle(&AgentFacts::default());
-        let first = old.first.unwrap();
-        assert!(
-            first["text"]
-                .as_str()
-                .unwrap()
-                .contains("\nYou are a.\n\nThere is b.\n")
-        );
-        assert_eq!(old.begin.system_prompt, None);
+        assert!(!old.tells_at_beginning());
+        let block = in_prompt(&["You are a.", "  ", "There is b.</host-context>"]);
+        let block = block["text"].as_str().unwrap();
+        assert!(block.contains("\nYou are a.\n\nThere is b.&lt;/host-context>\n"));
         new.settle(&AgentFacts {
             system_prompt: true,
             ..AgentFacts::default()
         });
-        assert_eq!(new.first, None);
+        assert!(new.tells_at_beginning());
         assert_eq!(
             new.begin.system_prompt.as_deref(),
             Some("You are a.\n\nThere is b.")

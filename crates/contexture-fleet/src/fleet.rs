@@ -1,19 +1,20 @@
 //! A fleet: everything behind the door.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use contexture::inject::{
-    AgentInstanceMeta, CanvasProvider, ContextProvider, CoreProvider, EnvVariable, McpServerStdio,
-    RESERVED, TOKEN_VARIABLE, ToolDefinition,
+    AgentInstanceMeta, Archetype, CanvasProvider, ContextProvider, CoreProvider, EnvVariable,
+    McpServerStdio, RESERVED, TOKEN_FILE_VARIABLE, ToolDefinition,
 };
 use contexture::prompt::Templates;
 use contexture::{ContextConfig, Payload, Settings, entry};
 use contexture_agent::clock;
-use contexture_store::{Key, Log, Sessions, StoreError};
+use contexture_store::{Key, Log, Sessions, StateError, StoreError};
 use contexture_tools::Secrets;
 use contexture_tools::secrets::mask::Mask;
 use serde_json::{Value, json};
@@ -25,12 +26,16 @@ use crate::live::{Changed, Live, ToolDelta};
 use crate::methods::hub::Pending;
 use crate::methods::{self, Entry};
 use crate::prepare::{PrepareError, Prepared, SessionInjector};
-use crate::tokens::{TokenError, Tokens, hex, random};
+use crate::tokens::{Grant, Token, TokenError, TokenFiles, Tokens, hex, random};
 use crate::work::{Dispatcher, WorkOptions};
 use crate::{Answering, Bus, Call, Caller, Event, Method, RpcError, Service, Subscription, Why};
 
 /// The variable that says where the daemon is.
 pub const URL_VARIABLE: &str = "CONTEXTURE_URL";
+
+/// A check that returns true if a folder may be trusted for the user, by a program that obeys the files of these names
+/// in it or above it.
+pub type Trusts = Arc<dyn Fn(&Path, &[&str]) -> bool + Send + Sync>;
 
 /// What a fleet is made of.
 pub struct Options {
@@ -52,6 +57,8 @@ pub struct Options {
     pub supervisor: Option<Vec<OsString>>,
     /// How long to wait before an agent that crashed is started again; longer each time.
     pub first_wait: Duration,
+    /// The check for whether an agent may trust what is in the folder that it works in.
+    pub trusts: Trusts,
     /// How long a provider may take.
     pub provider_patience: Duration,
     /// Providers beside the built-in ones, in order.
@@ -82,15 +89,22 @@ pub struct Fleet {
     pub(crate) program: PathBuf,
     pub(crate) supervisor: Option<Vec<OsString>>,
     pub(crate) first_wait: Duration,
+    pub(crate) trusts: Trusts,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) closing: AtomicBool,
     pub(crate) native_args: OnceLock<Vec<String>>,
-    url: OnceLock<String>,
+    entrance: OnceLock<Entrance>,
     owner: (String, [u8; 32]),
     key: [u8; 32],
     table: Vec<Entry>,
     methods: Vec<Method>,
+}
+
+/// The address at which programs of a session find the fleet, and the files of their tokens.
+struct Entrance {
+    url: String,
+    files: TokenFiles,
 }
 
 /// Why there is no fleet.
@@ -147,12 +161,13 @@ impl Fleet {
             program: options.program,
             supervisor: options.supervisor,
             first_wait: options.first_wait,
+            trusts: options.trusts,
             dispatcher: Dispatcher::new(options.work, Arc::clone(&bus))?,
             pending: Mutex::default(),
             closing: AtomicBool::new(false),
             live: Live::default(),
             native_args: OnceLock::new(),
-            url: OnceLock::new(),
+            entrance: OnceLock::new(),
             owner: (secret, hash),
             methods: table.iter().map(|entry| entry.method.clone()).collect(),
             bus,
@@ -174,9 +189,15 @@ impl Fleet {
         let _ = self.native_args.set(args);
     }
 
-    /// The fleet can be reached here: agents are told so.
-    pub fn reachable_at(&self, url: &str) {
-        let _ = self.url.set(url.to_owned());
+    /// The fleet can be reached here: agents are told so. Their tokens are in files below `state`, the project's state
+    /// folder, which is this fleet's alone.
+    pub fn reachable_at(&self, url: &str, state: &Path) -> Result<(), StateError> {
+        let entrance = Entrance {
+            url: url.to_owned(),
+            files: TokenFiles::new(state)?,
+        };
+        let _ = self.entrance.set(entrance);
+        Ok(())
     }
 
     /// What happens.
@@ -200,11 +221,24 @@ impl Fleet {
         meta: &AgentInstanceMeta,
         session_id: Option<String>,
     ) -> Result<Prepared, PrepareError> {
-        let prepared = self.injector.prepare(meta, session_id).await?;
-        if let Some(grant) = &prepared.grant {
+        let mut prepared = self.injector.prepare(meta, session_id).await?;
+        if let Some(grant) = prepared.grant.clone() {
             let tools = prepared.context.tools.clone();
             let counts = |agent: &str, session: &str| self.tokens.counts(agent, session);
-            self.live.begin(grant, tools, counts);
+            self.live.begin(&grant, tools, counts);
+            if let Some(entrance) = self.entrance.get() {
+                let token = &prepared.context.token;
+                let file = entrance.files.begin(&grant, token, counts);
+                let file = file.inspect_err(|_| {
+                    self.tokens
+                        .revoke_session(grant.agent(), grant.session_id());
+                })?;
+                if !prepared.context.tools.is_empty() {
+                    let server = self.own_server(entrance, &file);
+                    prepared.context.mcp_servers.push(server);
+                }
+                prepared.token_file = Some(file);
+            }
         }
         Ok(prepared)
     }
@@ -212,7 +246,26 @@ impl Fleet {
     /// Closes all sessions of an agent: its tokens count no more. How many there were.
     pub fn close_sessions(&self, agent: &str) -> usize {
         self.live.end(agent);
+        if let Some(entrance) = self.entrance.get() {
+            entrance.files.end(agent);
+        }
         self.injector.revoke_tokens(agent)
+    }
+
+    /// Exchanges a session's token for a new one that allows as much, or less.
+    pub(crate) fn rotate(&self, grant: &Grant, wanted: Archetype) -> Result<Token, RpcError> {
+        let (token, _) = self.tokens.rotate(grant, wanted).map_err(|error| {
+            let why = match error {
+                TokenError::Random(_) => Why::Failed,
+                TokenError::Gone | TokenError::More { .. } => Why::NotAllowed,
+            };
+            RpcError::new(why, error.to_string())
+        })?;
+        if let Some(entrance) = self.entrance.get() {
+            let kept = entrance.files.exchange(grant, &token);
+            kept.map_err(StoreError::from)?;
+        }
+        Ok(token)
     }
 
     /// Changes the tools of a session that is under way: in its log, then for its token.
@@ -222,7 +275,18 @@ impl Fleet {
         session_id: &str,
         delta: &ToolDelta,
     ) -> Result<Changed, RpcError> {
-        let changed = self.live.change(agent, session_id, delta)?;
+        let (changed, tools) = self.live.change(agent, session_id, delta)?;
+        // It hears of them through its MCP server; how a command calls them it is told with its next prompt.
+        let running = self
+            .agents
+            .get(agent)
+            .ok()
+            .and_then(|known| known.running());
+        if let Some(running) = running.filter(|running| running.session_id == session_id) {
+            running
+                .context()
+                .change_tools(self.injector.instructions(&tools)?);
+        }
         let key = Key::new(session_id)?;
         // A session whose agent keeps its own log has none here.
         if self.sessions.exists(&key)? {
@@ -249,29 +313,59 @@ impl Fleet {
     }
 
     /// The MCP server that carries a session's tools to any agent: ourselves.
-    pub(crate) fn own_server(&self, prepared: &Prepared) -> Option<McpServerStdio> {
-        let url = self.url.get()?;
-        if prepared.context.tools.is_empty() || prepared.context.token.is_empty() {
-            return None;
-        }
-        let variable = |name: &str, value: &str| EnvVariable {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        };
-        Some(McpServerStdio {
+    fn own_server(&self, entrance: &Entrance, token_file: &Path) -> McpServerStdio {
+        let variables = entrance.variables(token_file).into_iter();
+        McpServerStdio {
             name: RESERVED.to_owned(),
             command: self.program.display().to_string(),
             args: vec!["mcp".to_owned(), "serve".to_owned()],
-            env: vec![
-                variable(URL_VARIABLE, url),
-                variable(TOKEN_VARIABLE, &prepared.context.token),
-            ],
-        })
+            env: variables
+                .map(|(name, value)| EnvVariable { name, value })
+                .collect(),
+        }
+    }
+
+    /// The variables by which commands that an agent runs find its latest session, and our own program where none is
+    /// on the path.
+    pub(crate) fn session_variables(&self, agent: &str) -> BTreeMap<String, String> {
+        let Some(entrance) = self.entrance.get() else {
+            return BTreeMap::new();
+        };
+        let mut variables = entrance.variables(&entrance.files.of_agent(agent));
+        if let Some(path) = path_with(&self.program) {
+            variables.insert("PATH".to_owned(), path);
+        }
+        variables
     }
 
     pub(crate) fn tell(&self, event: Event) {
         self.bus.tell(event);
     }
+}
+
+impl Entrance {
+    fn variables(&self, token_file: &Path) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            (URL_VARIABLE.to_owned(), self.url.clone()),
+            (
+                TOKEN_FILE_VARIABLE.to_owned(),
+                token_file.display().to_string(),
+            ),
+        ])
+    }
+}
+
+/// The path on which commands are found, with the folder of our own program behind it; none where a program of its
+/// name is found already.
+fn path_with(program: &Path) -> Option<String> {
+    let (folder, name) = (program.parent()?, program.file_name()?);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    if folders.iter().any(|folder| folder.join(name).is_file()) {
+        return None;
+    }
+    folders.push(folder.to_owned());
+    std::env::join_paths(folders).ok()?.into_string().ok()
 }
 
 impl Service for Fleet {

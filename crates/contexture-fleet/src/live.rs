@@ -133,13 +133,13 @@ impl Live {
     }
 
     /// Changes the tools of a session: what its archetype is not allowed does not come, and a name that
-    /// is there is not taken by another tool.
+    /// is there is not taken by another tool. Gives what came and went, and the tools from now on.
     pub fn change(
         &self,
         agent: &str,
         session_id: &str,
         delta: &ToolDelta,
-    ) -> Result<Changed, RpcError> {
+    ) -> Result<(Changed, Vec<ToolDefinition>), RpcError> {
         let mut book = self.lock();
         let name = (agent.to_owned(), session_id.to_owned());
         let tools = book.sessions.get_mut(&name).ok_or_else(|| {
@@ -169,11 +169,12 @@ impl Live {
             add.push(tool.name.clone());
             all.push(tool);
         }
-        *tools = Arc::new(Tools::new(archetype, all));
-        Ok(Changed {
+        *tools = Arc::new(Tools::new(archetype, all.clone()));
+        let changed = Changed {
             add,
             remove: goes.into_iter().map(|tool| tool.name).collect(),
-        })
+        };
+        Ok((changed, all))
     }
 
     fn of(&self, grant: &Grant) -> Option<Arc<Tools>> {
@@ -262,7 +263,7 @@ mod tests {
             add: vec!["look".into()],
             remove: vec!["canvas_clear".into()],
         };
-        assert_eq!(changed.unwrap(), expected);
+        assert_eq!(changed.unwrap().0, expected);
         assert_eq!(names(), ["canvas_update", "look"]);
         // Attack 25: nothing takes the place of a tool that is there, and nothing comes of a change
         // that is refused.

@@ -1,17 +1,18 @@
 //! Asks the providers and makes a session's context, with its token (spec 000's `prepare`).
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use contexture::ContextError;
 use contexture::inject::{
     AgentInstanceMeta, ContextProvider, InjectionReceipt, Injector, Offer, Offered, ProviderCall,
-    SessionContext, Weaving, gather, weave,
+    SessionContext, ToolDefinition, Weaving, gather, instructions, weave,
 };
 use contexture::prompt::Templates;
 use contexture::tokens::Tokenizer;
-use contexture_store::{Key, StoreError};
+use contexture_store::{Key, StateError, StoreError};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
@@ -26,7 +27,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub const MOST_BYTES: usize = 256 << 10;
 /// The most tokens of all texts of providers together, unless the host says otherwise.
 const ROOM: usize = 32_000;
-/// How many calls of one provider's tools may be under way. One that hangs holds a thread for each.
+/// Maximum calls of one provider's tools under way. One that hangs holds a thread for each.
 const MAX_CALLS: usize = 8;
 
 /// Spec 000's injector: providers, tokens and events.
@@ -43,7 +44,7 @@ pub struct SessionInjector {
 }
 
 /// A session that may begin.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prepared {
     /// Its id.
@@ -53,6 +54,9 @@ pub struct Prepared {
     pub context: SessionContext,
     /// Who offered what, and what became of it.
     pub receipt: InjectionReceipt,
+    /// The file with its token, where a daemon keeps one for its programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
     /// What its token allows.
     #[serde(skip)]
     pub grant: Option<Arc<Grant>>,
@@ -70,6 +74,9 @@ pub enum PrepareError {
     /// It gets no token.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// Its token cannot be kept for its programs.
+    #[error(transparent)]
+    State(#[from] StateError),
 }
 
 impl SessionInjector {
@@ -142,6 +149,12 @@ impl SessionInjector {
             });
         }
         count
+    }
+
+    /// The instructions for calling a session's tools, for its agent; none where it has no tools.
+    pub fn instructions(&self, tools: &[ToolDefinition]) -> Result<Option<String>, ContextError> {
+        let text = instructions(tools, &self.templates);
+        text.map(|text| (!tools.is_empty()).then_some(text))
     }
 
     /// Makes the context of a session that is about to begin.
@@ -217,6 +230,7 @@ impl SessionInjector {
             session_id,
             context,
             receipt,
+            token_file: None,
             grant,
         })
     }

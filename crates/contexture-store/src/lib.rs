@@ -56,6 +56,8 @@ pub use project::{Earlier, Foreign, HUB_KEY, ProjectLog};
 pub use record::Record;
 pub use sessions::{Fork, Loaded, SessionLog, Sessions, resolve};
 pub use sieve::Oddity;
-pub use state::{ProjectState, StateError, UserState, create_private, read_private};
+pub use state::{
+    ProjectState, StateError, UserState, clear_private, create_private, read_private, write_private,
+};
 pub use stream::{Kind, Stream, StreamInfo};
 pub use transcript::{ReadBack, Said, Transcripts};

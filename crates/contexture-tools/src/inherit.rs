@@ -33,28 +33,34 @@ pub const BASE: [&str; 11] = [
 /// How our own variables begin.
 const OURS: &str = "CONTEXTURE_";
 
+/// The variables by which a program finds its session.
+pub const SESSION: [&str; 3] = [
+    "CONTEXTURE_SESSION_TOKEN",
+    "CONTEXTURE_SESSION_TOKEN_FILE",
+    "CONTEXTURE_URL",
+];
+
 /// Which of our own variables each may be given. They are given, not inherited: only our own agent has them from us.
 pub const TABLE: [(ChildKind, &[&str]); 7] = [
-    (ChildKind::Agent, &[]),
+    (
+        ChildKind::Agent,
+        &["CONTEXTURE_SESSION_TOKEN_FILE", "CONTEXTURE_URL"],
+    ),
     (
         ChildKind::OwnAgent,
         &[
             "CONTEXTURE_LOG",
             "CONTEXTURE_MODELS",
+            "CONTEXTURE_SESSION_TOKEN_FILE",
             "CONTEXTURE_STORE_URL",
             "CONTEXTURE_TRUST",
+            "CONTEXTURE_URL",
         ],
     ),
-    // An agent may hand on its own token.
-    (
-        ChildKind::Terminal,
-        &["CONTEXTURE_SESSION_TOKEN", "CONTEXTURE_URL"],
-    ),
+    // An agent may hand on its own session, by its file or its token.
+    (ChildKind::Terminal, &SESSION),
     // The session's tools are an MCP server: ourselves.
-    (
-        ChildKind::McpServer,
-        &["CONTEXTURE_SESSION_TOKEN", "CONTEXTURE_URL"],
-    ),
+    (ChildKind::McpServer, &SESSION),
     (ChildKind::Hook, &[]),
     (ChildKind::Provider, &[]),
     (
@@ -80,6 +86,11 @@ impl ChildKind {
 pub fn base() -> impl Iterator<Item = (&'static str, OsString)> {
     BASE.into_iter()
         .filter_map(|name| Some((name, std::env::var_os(name)?)))
+}
+
+/// Whether a variable is a session's, which no program takes over from us: it is told its own, or none.
+pub fn is_of_session(name: &str) -> bool {
+    SESSION.contains(&name)
 }
 
 /// Whether a configuration may say `${NAME}`: what is ours is not for others, under no other name either.
@@ -126,6 +137,12 @@ mod tests {
                 matches!(child, ChildKind::Terminal | ChildKind::McpServer),
                 "{child:?}"
             );
+            let place = child.may_have("CONTEXTURE_SESSION_TOKEN_FILE");
+            let starts_none = matches!(
+                child,
+                ChildKind::Hook | ChildKind::Provider | ChildKind::Worker
+            );
+            assert_eq!(place, !starts_none, "{child:?}");
             let database = child.may_have("CONTEXTURE_STORE_URL");
             assert_eq!(database, child == ChildKind::OwnAgent, "{child:?}");
         }

@@ -111,7 +111,8 @@ pub enum Canvas {
     List,
 }
 
-/// Where the daemon is that a session belongs to. Its token is in CONTEXTURE_SESSION_TOKEN.
+/// Where the daemon is that a session belongs to. Its token is in CONTEXTURE_SESSION_TOKEN, or in the file that
+/// CONTEXTURE_SESSION_TOKEN_FILE names.
 #[derive(Debug, ClapArgs)]
 pub struct At {
     /// The daemon's address; CONTEXTURE_URL unless given, else that of this project's daemon
@@ -158,7 +159,7 @@ pub struct Inject {
     /// The session's id; a new one unless given
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Show the token, and the values of servers' environments
+    /// Show the token, and the values of servers' environments; where a daemon runs, it prepares the session
     #[arg(long)]
     pub show_token: bool,
 }

@@ -8,8 +8,9 @@ use contexture::inject::{
 use contexture::json;
 use contexture::tokens::for_model;
 use contexture_fleet::tokens::{LIFE, Tokens};
-use contexture_fleet::{Bus, PrepareError, Prepared, SessionInjector, room};
-use contexture_store::Key;
+use contexture_fleet::{Bus, PrepareError, Prepared, SessionInjector, Why, room};
+use contexture_server::{Client, ClientError, Fault};
+use contexture_store::{Key, StoreError};
 use serde_json::{Value, json};
 
 use super::{print, print_json, run, to_value};
@@ -18,7 +19,7 @@ use crate::config::{self, Config};
 use crate::error::CliError;
 use crate::output::note;
 use crate::view::{Paint, plural, safe, thousands};
-use crate::{input, providers, templates};
+use crate::{fleet, input, providers, templates};
 
 /// How many digits of a token are shown.
 const SHOWN: usize = 8;
@@ -35,6 +36,15 @@ pub fn inject(options: &Inject, json: bool, dir: Option<&Path>) -> Result<(), Cl
     }
     let runtime = run::runtime()?;
     let prepared = runtime.block_on(async {
+        // A token that is shown is for use, and only a daemon's is of any.
+        if options.show_token {
+            match fleet::daemon(&config)? {
+                Some(daemon) => return by_daemon(&daemon, options, &meta).await,
+                None => note!(
+                    "ctx: no daemon runs, so the token is a sample: start one with `ctx serve`"
+                ),
+            }
+        }
         let injector = injector(&config)?;
         injector
             .prepare(&meta, options.session.clone())
@@ -45,6 +55,37 @@ pub fn inject(options: &Inject, json: bool, dir: Option<&Path>) -> Result<(), Cl
         true => print_json(&shown(&prepared, options.show_token)?),
         false => print(view(&meta, &prepared, options.show_token).as_bytes()),
     }
+}
+
+/// A session that the daemon prepared, with a token that counts: of its own agent of this name, unless more is said
+/// of it.
+async fn by_daemon(
+    daemon: &Client,
+    options: &Inject,
+    meta: &AgentInstanceMeta,
+) -> Result<Prepared, CliError> {
+    let is_described =
+        options.meta.is_some() || options.archetype.is_some() || options.backend.is_some();
+    let own = json!({"agent": meta.name, "sessionId": options.session});
+    let other = json!({"meta": meta, "sessionId": options.session});
+    let prepared = match options.name.is_some() && !is_described {
+        false => daemon.call("session.prepare", other).await?,
+        true => match daemon.call("session.prepare", own).await {
+            Err(error) if error.why == Fault::Said(Why::NotFound) => {
+                daemon.call("session.prepare", other).await?
+            }
+            prepared => prepared?,
+        },
+    };
+    serde_json::from_value(prepared).map_err(|error| {
+        let why = Fault::Broken;
+        let message = format!("the daemon's session cannot be read: {error}");
+        CliError::Daemon(ClientError {
+            why,
+            message,
+            hint: None,
+        })
+    })
 }
 
 /// The core's providers, then the project's.
@@ -107,6 +148,7 @@ fn refused(error: PrepareError) -> CliError {
     match error {
         PrepareError::Context(error) => error.into(),
         PrepareError::Key(error) => error.into(),
+        PrepareError::State(error) => StoreError::from(error).into(),
         PrepareError::Token(error) => CliError::Unfinished {
             what: error.to_string(),
             hint: String::new(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use contexture_agent::{Cancel, clock};
 use contexture_fleet::{RpcError, Why};
 use contexture_server::{Daemon, DaemonLock, Options, SignIns, serve as serve_http};
+use contexture_store::StoreError;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,7 +39,8 @@ pub fn serve(options: &Serve, json: bool, dir: Option<&Path>) -> Result<(), CliE
         let hub = work::hub(&config, &key.namespace()).await?;
         let fleet = fleet::open(&config, dir, hub)?;
         let url = format!("http://{}", reachable(address));
-        fleet.reachable_at(&url);
+        let reachable = fleet.reachable_at(&url, state::folder(&config)?);
+        reachable.map_err(StoreError::from)?;
         fleet.start_natives_with(answering(&options.agent));
         lock.publish(&Daemon {
             secret: fleet.owner_secret().to_owned(),

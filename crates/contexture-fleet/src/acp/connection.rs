@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contexture_tools::Secrets;
+use contexture_tools::inherit::is_of_session;
 use contexture_tools::process::{Process, Program};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -19,6 +20,9 @@ use super::{AcpError, AgentFacts, Begin, Launch, PROTOCOL_VERSION, bounded};
 
 /// How long what an agent said before its end may take to be read.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The end of a turn that was called off.
+const CANCELLED: &str = "cancelled";
 
 /// What the protocol calls "sign in first". Some use the number for anything.
 const AUTH_REQUIRED: i64 = -32000;
@@ -38,8 +42,8 @@ pub struct Connection {
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
-    /// Why, in the agent's word: `end_turn`, `max_tokens`, `max_turn_requests`, `refusal` or `cancelled`. Some
-    /// say `end_turn` of a turn that was called off.
+    /// Why, in the agent's word: `end_turn`, `max_tokens`, `max_turn_requests` or `refusal`. A turn that was called
+    /// off is `cancelled`, whatever the agent says of it.
     pub stop_reason: String,
     /// What it cost, where the agent tells.
     pub usage: Option<Value>,
@@ -108,13 +112,18 @@ impl Connection {
             _ => not_started(error),
         })?;
         let (wire, writing) = Wire::new(input);
+        let of_session = |name: &str| name == "PATH" || is_of_session(name);
+        let session = launch.env.iter().filter(|(name, _)| of_session(name));
+        let session = session
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
         let secrets = Secrets::of_variables(launch.env);
         let shared = Arc::new(Shared {
             wire,
             sessions: Sessions::default(),
             host,
             masked: Masked::new(Arc::new((Arc::clone(&launch.mask), secrets))),
-            terminals: Terminals::new(launch.supervisor.clone()),
+            terminals: Terminals::new(launch.supervisor.clone(), session),
             policy: launch.policy,
             workspace,
             longest_ask: launch.longest_ask,
@@ -214,8 +223,16 @@ impl Connection {
         };
         let answer = told.await;
         call_off.connection = None;
-        let mut answer = self.answer(METHOD, answer.ok()).await?;
-        let reason = answer["stopReason"].as_str();
+        let is_called_off = session.is_called_off();
+        let mut answer = match self.answer(METHOD, answer.ok()).await {
+            // Some break off with an error.
+            Err(AcpError::Refused { .. }) if is_called_off => Value::Null,
+            answer => answer?,
+        };
+        let reason = match is_called_off {
+            true => Some(CANCELLED),
+            false => answer["stopReason"].as_str(),
+        };
         let reason = reason.ok_or_else(|| AcpError::Malformed {
             command: self.command.clone(),
             method: METHOD,

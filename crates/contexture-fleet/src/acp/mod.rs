@@ -12,6 +12,7 @@ mod facts;
 mod files;
 mod launch;
 mod masked;
+mod output;
 pub mod record;
 mod serve;
 mod sessions;

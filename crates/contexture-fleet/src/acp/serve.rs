@@ -159,7 +159,10 @@ async fn listen(shared: &Arc<Shared>, mut reader: Reader) -> Option<String> {
                 let session = params["sessionId"].as_str();
                 let known = session.filter(|id| shared.sessions.get(id).is_some());
                 if let (Some(session_id), true) = (known, update.is_object()) {
-                    for update in shared.masked.update(session_id, update) {
+                    let mut updates = shared.terminals.told(session_id, &update);
+                    updates.push(update);
+                    let masked = |update| shared.masked.update(session_id, update);
+                    for update in updates.into_iter().flat_map(masked) {
                         shared.host.update(session_id, update);
                         shared.host.caught_up().await;
                     }

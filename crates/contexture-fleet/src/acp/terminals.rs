@@ -1,7 +1,7 @@
 //! Commands that an agent asks us to run: in its workspace, with a clean environment, and ended with all
 //! that they started, at the latest when the agent is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -17,6 +17,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::files;
+use super::output::Output;
+use super::record::MAX_OUTPUT_BYTES;
 use super::serve::Fault;
 
 /// The most terminals at a time.
@@ -28,9 +30,16 @@ const LARGEST: u64 = 256 << 20;
 /// The longest command, with its arguments and variables.
 const LONGEST: usize = 128 << 10;
 
+/// The most terminals of a call whose output is told.
+const MOST_OF_CALL: usize = 4;
+/// The longest id of a call whose terminals are known.
+const MAX_CALL_ID_BYTES: usize = 200;
+
 /// The terminals of a connection.
 pub(super) struct Terminals {
     supervisor: Option<Vec<OsString>>,
+    /// Where commands find the session that they run in.
+    env: Vec<(String, String)>,
     all: Mutex<All>,
 }
 
@@ -39,6 +48,18 @@ struct All {
     last: u64,
     closed: bool,
     terminals: HashMap<String, Arc<Terminal>>,
+    /// Those that were released, the last of them: a call may end after its terminal.
+    released: VecDeque<(String, Arc<Terminal>)>,
+    /// The terminals that calls under way have shown, by session and call.
+    shown: VecDeque<((String, String), Vec<String>)>,
+}
+
+impl All {
+    fn of(&self, session_id: &str, id: &str) -> Option<&Arc<Terminal>> {
+        let released = self.released.iter().rev().find(|(known, _)| known == id);
+        let terminal = self.terminals.get(id).or(released.map(|(_, one)| one))?;
+        (terminal.session_id == session_id).then_some(terminal)
+    }
 }
 
 struct Terminal {
@@ -51,9 +72,10 @@ struct Terminal {
 }
 
 impl Terminals {
-    pub fn new(supervisor: Option<Vec<OsString>>) -> Self {
+    pub fn new(supervisor: Option<Vec<OsString>>, env: Vec<(String, String)>) -> Self {
         Self {
             supervisor,
+            env,
             all: Mutex::default(),
         }
     }
@@ -73,6 +95,7 @@ impl Terminals {
         let program = Program::new(ChildKind::Terminal, &command.program, &folder)
             .args(&command.args)
             .envs(OURS)
+            .envs(self.env.iter().cloned())
             .envs(command.env)
             .supervisor(self.supervisor.as_deref());
         let started = Process::start_apart(&program);
@@ -123,12 +146,67 @@ impl Terminals {
                 Ok(json!({}))
             }
             _ => {
-                self.all().terminals.remove(id);
+                {
+                    let mut all = self.all();
+                    all.terminals.remove(id);
+                    if all.released.len() == MOST {
+                        all.released.pop_front();
+                    }
+                    all.released
+                        .push_back((id.to_owned(), Arc::clone(&terminal)));
+                }
                 terminal.end.send_replace(true);
                 terminal.ended().await;
+                terminal.output().keep(MAX_OUTPUT_BYTES);
                 Ok(json!({}))
             }
         }
+    }
+
+    /// Updates that tell what the terminals printed that a call has shown, to be told before the update that ends it.
+    pub fn told(&self, session_id: &str, update: &Value) -> Vec<Value> {
+        let kind = update["sessionUpdate"].as_str();
+        let (Some("tool_call" | "tool_call_update"), Some(call)) =
+            (kind, update["toolCallId"].as_str())
+        else {
+            return Vec::new();
+        };
+        if call.len() > MAX_CALL_ID_BYTES {
+            return Vec::new();
+        }
+        let mut all = self.all();
+        let key = (session_id.to_owned(), call.to_owned());
+        let at = all.shown.iter().position(|(known, _)| *known == key);
+        let known = at.and_then(|at| all.shown.remove(at));
+        let mut ids = known.map_or_else(Vec::new, |(_, ids)| ids);
+        for piece in update["content"].as_array().into_iter().flatten() {
+            if let (Some("terminal"), Some(id)) =
+                (piece["type"].as_str(), piece["terminalId"].as_str())
+                && ids.len() < MOST_OF_CALL
+                && !ids.iter().any(|known| known == id)
+                && all.of(session_id, id).is_some()
+            {
+                ids.push(id.to_owned());
+            }
+        }
+        if !matches!(update["status"].as_str(), Some("completed" | "failed")) {
+            if !ids.is_empty() {
+                if all.shown.len() == MOST {
+                    all.shown.pop_front();
+                }
+                all.shown.push_back((key, ids));
+            }
+            return Vec::new();
+        }
+        let terminals = ids
+            .iter()
+            .filter_map(|id| Some((id, all.of(session_id, id)?)));
+        let tell = |(id, terminal): (&String, &Arc<Terminal>)| {
+            let output =
+                json!({"terminal_id": id, "data": terminal.output().end(MAX_OUTPUT_BYTES)});
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": call, "_meta": {"terminal_output": output}})
+        };
+        terminals.map(tell).collect()
     }
 
     /// Ends all of them, and waits for it. There are no more afterwards.
@@ -152,6 +230,7 @@ impl Terminals {
     fn close(&self) -> Vec<Arc<Terminal>> {
         let mut all = self.all();
         all.closed = true;
+        all.released.clear();
         all.terminals
             .drain()
             .map(|(_, terminal)| terminal)
@@ -248,43 +327,6 @@ fn name(signal: i32) -> String {
     }
 }
 
-/// The end of what a command printed.
-struct Output {
-    kept: Vec<u8>,
-    limit: usize,
-    total: u64,
-}
-
-impl Output {
-    fn new(limit: usize) -> Self {
-        Self {
-            kept: Vec::new(),
-            limit,
-            total: 0,
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        self.kept.extend_from_slice(bytes);
-        // Twice as much is kept before the beginning goes, so that it is not moved for every byte.
-        if self.kept.len() > self.limit.saturating_mul(2) {
-            self.kept.drain(..self.kept.len() - self.limit);
-        }
-    }
-
-    fn shown(&self) -> Value {
-        let mut start = self.kept.len().saturating_sub(self.limit);
-        let truncated = self.total > (self.kept.len() - start) as u64;
-        // Not inside a character.
-        while truncated && self.kept.get(start).is_some_and(|byte| byte & 0xC0 == 0x80) {
-            start += 1;
-        }
-        let text = String::from_utf8_lossy(&self.kept[start..]);
-        json!({"output": text, "truncated": truncated})
-    }
-}
-
 /// Nobody can turn a page.
 const OURS: [(&str, &str); 3] = [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
 
@@ -367,23 +409,6 @@ fn is_harmless(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn output_keeps_its_end_at_whole_characters() {
-        let mut output = Output::new(5);
-        output.push("ab".as_bytes());
-        assert_eq!(output.shown(), json!({"output": "ab", "truncated": false}));
-        output.push("äöü".as_bytes());
-        assert_eq!(output.shown(), json!({"output": "öü", "truncated": true}));
-        for _ in 0..10_000 {
-            output.push(b"xyz");
-        }
-        assert_eq!(
-            output.shown(),
-            json!({"output": "yzxyz", "truncated": true})
-        );
-        assert!(output.kept.len() <= 10);
-    }
 
     /// Attack 30.
     #[test]

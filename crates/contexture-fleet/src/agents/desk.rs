@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use contexture::Payload;
+use contexture::prompt::Section;
 use contexture_agent::clock;
 use contexture_store::{SessionLog, Sessions, StoreError};
 use contexture_tools::secrets::mask::hide_in;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::Permissions;
-use crate::acp::record::Transcript;
+use crate::acp::record::{Transcript, TurnEnd};
 use crate::acp::shorten::in_pieces;
 use crate::acp::{Answer, Ask, Choice, Host};
 use crate::fleet::Fleet;
@@ -50,8 +51,28 @@ struct Question {
 struct Notes {
     log: Option<SessionLog>,
     transcript: Transcript,
+    /// The turn that is under way.
+    turn: Option<Turn>,
+}
+
+/// What came of a turn so far.
+#[derive(Default)]
+struct Turn {
     /// What the agent said last.
     text: String,
+    did_something: bool,
+}
+
+impl Turn {
+    fn note(&mut self, payload: &Payload) {
+        self.did_something = true;
+        if let Payload::Message { message } = payload
+            && message.role == contexture::Role::Assistant
+            && !message.text().is_empty()
+        {
+            self.text = message.text().into_owned();
+        }
+    }
 }
 
 impl Desk {
@@ -79,18 +100,27 @@ impl Desk {
         *lock(&self.session) = session_id.to_owned();
     }
 
-    /// A person says something.
-    pub async fn hear(&self, text: &str, listener: Option<Updates>) -> Result<(), RpcError> {
+    /// A person says something. The agent is told these sections with it.
+    pub async fn hear(
+        &self,
+        text: &str,
+        sections: Vec<Section>,
+        listener: Option<Updates>,
+    ) -> Result<(), RpcError> {
         *lock(&self.listener) = listener;
         let mut notes = self.notes.lock().await;
-        notes.text.clear();
         // A prompt may quote what an agent said elsewhere. The agent itself gets it as it is.
         let mut block = json!({"type": "text", "text": text});
         if let Some(fleet) = self.fleet.upgrade() {
             hide_in(&fleet.mask, &mut block);
         }
-        let said = notes.transcript.prompt(&[block]);
-        self.write(&mut notes, said).await?;
+        let mut payloads = notes.transcript.finish("another prompt");
+        if !sections.is_empty() {
+            payloads.push(Payload::Sections { sections });
+        }
+        payloads.extend(notes.transcript.prompt(&[block]));
+        self.write(&mut notes, payloads).await?;
+        notes.turn = Some(Turn::default());
         self.tell(Event::Prompted {
             agent: self.agent.clone(),
             session_id: lock(&self.session).clone(),
@@ -109,15 +139,25 @@ impl Desk {
         });
     }
 
-    /// The agent has done what it was asked to do, or will not: writes the rest down, and gives what it
-    /// said last.
-    pub async fn finish(&self, stop_reason: &str) -> Result<String, RpcError> {
+    /// The turn is over: the agent's word for it, or an error. Writes the rest down, and gives how it ended and what
+    /// the agent said last.
+    pub async fn finish(&self, ended: Result<&str, &str>) -> Result<(TurnEnd, String), RpcError> {
         *lock(&self.listener) = None;
         self.dismiss();
         let mut notes = self.notes.lock().await;
-        let rest = notes.transcript.finish(stop_reason);
+        let rest = notes.transcript.finish(ended.unwrap_or_else(|error| error));
         self.write(&mut notes, rest).await?;
-        Ok(std::mem::take(&mut notes.text))
+        let turn = notes.turn.take();
+        let is_open = turn.is_some();
+        let Turn {
+            text,
+            did_something,
+        } = turn.unwrap_or_default();
+        let end = TurnEnd::new(ended, &text, did_something);
+        if is_open {
+            self.write(&mut notes, vec![end.payload()]).await?;
+        }
+        Ok((end, text))
     }
 
     /// Nobody will answer what was asked.
@@ -161,13 +201,8 @@ impl Desk {
     }
 
     async fn write(&self, notes: &mut Notes, payloads: Vec<Payload>) -> Result<(), RpcError> {
-        for payload in &payloads {
-            if let Payload::Message { message } = payload
-                && message.role == contexture::Role::Assistant
-                && !message.text().is_empty()
-            {
-                notes.text = message.text().into_owned();
-            }
+        if let Some(turn) = &mut notes.turn {
+            payloads.iter().for_each(|payload| turn.note(payload));
         }
         let Some(mut log) = notes.log.take() else {
             return Ok(());

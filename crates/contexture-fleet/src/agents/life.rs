@@ -3,17 +3,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use contexture::Payload;
 use contexture::entry::{SessionHeader, ToolDelta};
-use contexture::inject::LaunchMode;
+use contexture::inject::{LaunchMode, WorkspacePolicy};
 use contexture_agent::clock;
-use contexture_store::{Key, SessionLog, StoreError};
+use contexture_store::{Key, SessionLog, Sessions, StoreError};
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
+use super::context::Context;
 use super::desk::Desk;
 use super::{Agent, Record, State, workspace};
 use crate::acp::{AcpError, Connection};
@@ -36,11 +37,18 @@ pub(crate) struct Running {
     pub desk: Arc<Desk>,
     pub session_id: String,
     pub own_session_id: String,
-    /// System context for an agent that has no place for it: it goes before the first prompt.
-    pub first: Mutex<Option<Value>>,
+    /// The system context that the agent is to be told, and was told.
+    context: Mutex<Context>,
     /// One prompt at a time.
     pub busy: Arc<tokio::sync::Mutex<()>>,
     since: Instant,
+}
+
+impl Running {
+    /// Locks the system context that the agent is to be told, and was told.
+    pub fn context(&self) -> MutexGuard<'_, Context> {
+        self.context.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Fleet {
@@ -113,7 +121,7 @@ impl Fleet {
                 .await?;
             running.desk.dismiss();
             running.connection.stop().await;
-            let _ = running.desk.finish("it ended").await;
+            let _ = running.desk.finish(Err("it ended")).await;
         }
         self.bus.forget_updates(agent.name());
         self.close_sessions(agent.name());
@@ -253,18 +261,23 @@ impl Fleet {
         .await?;
         let desk = Desk::new(self, agent.name(), record.spec.permissions);
         let mut plan = self.plan(&record, &folder, None)?;
-        let connection = plan.connect(Arc::clone(&desk) as _).await?;
+        let not_begun = |error| not_begun(&record.spec.backend_type, &error);
+        let connection = plan
+            .connect(Arc::clone(&desk) as _)
+            .await
+            .map_err(not_begun)?;
         let facts = connection.agent().clone();
         if let (true, Some((session_id, own))) = (
             facts.load_session,
             record.session_id.clone().zip(record.own_session_id.clone()),
         ) {
             let prepared = self.prepare(&meta, Some(session_id)).await?;
-            let plan = self.plan(&record, &folder, Some(&prepared))?;
+            let mut plan = self.plan(&record, &folder, Some(&prepared))?;
+            plan.settle(&facts);
+            let told = plan.tells_at_beginning();
             match connection.load_session(&own, plan.begin).await {
                 Ok(()) => {
-                    // It remembers what it was told first.
-                    let parts = (connection, desk, None);
+                    let parts = (connection, desk, told);
                     return self.settled(agent, parts, prepared, own, folder).await;
                 }
                 Err(error) => {
@@ -275,8 +288,12 @@ impl Fleet {
         let prepared = self.prepare(&meta, None).await?;
         let mut plan = self.plan(&record, &folder, Some(&prepared))?;
         plan.settle(&facts);
-        let own = connection.new_session(plan.begin).await?;
-        let parts = (connection, desk, plan.first);
+        let told = plan.tells_at_beginning();
+        let own = connection
+            .new_session(plan.begin)
+            .await
+            .map_err(not_begun)?;
+        let parts = (connection, desk, told);
         self.settled(agent, parts, prepared, own, folder).await
     }
 
@@ -289,16 +306,22 @@ impl Fleet {
     ) -> Result<Plan, RpcError> {
         let spec = &record.spec;
         let context = prepared.map(|prepared| &prepared.context);
-        let mut servers = context.map_or_else(Vec::new, |context| context.mcp_servers.clone());
-        servers.extend(prepared.and_then(|prepared| self.own_server(prepared)));
         let native_args = match &spec.model {
             Some(model) => vec!["--model".to_owned(), model.clone()],
             None => self.native_args.get().cloned().unwrap_or_default(),
         };
+        let known = backends::backend(&spec.backend_type);
+        let trusted = known.is_some_and(|known| {
+            // A folder that does not last begins empty.
+            let is_new = spec.workspace_policy == WorkspacePolicy::Ephemeral;
+            is_new || (self.trusts)(folder, known.obeys)
+        });
         let wanted = Wanted {
             command: &spec.command,
+            trusted,
             system_context: context.map_or(&[], |context| &context.system_context_additions),
-            mcp_servers: &servers,
+            mcp_servers: context.map_or(&[], |context| &context.mcp_servers),
+            env: self.session_variables(&spec.name),
             inherits: &spec.env,
             native_args: &native_args,
             own: Some(self.program.clone()),
@@ -312,20 +335,20 @@ impl Fleet {
     async fn settled(
         &self,
         agent: &Arc<Agent>,
-        (connection, desk, first): (Connection, Arc<Desk>, Option<Value>),
+        (connection, desk, told): (Connection, Arc<Desk>, bool),
         prepared: Prepared,
         own_session_id: String,
         folder: PathBuf,
     ) -> Result<Running, RpcError> {
         let (sessions, name) = (self.sessions.clone(), agent.name().to_owned());
         let session_id = prepared.session_id.clone();
-        let log = blocking(move || {
+        let (log, context) = blocking(move || {
             let header = SessionHeader {
                 agent: Some(name),
                 cwd: Some(folder.display().to_string()),
                 ..SessionHeader::default()
             };
-            Ok(note_beginning(&sessions, header, &prepared)?)
+            Ok(note_beginning(&sessions, header, &prepared, told)?)
         })
         .await?;
         desk.open(&session_id, log).await;
@@ -334,7 +357,7 @@ impl Fleet {
             desk,
             session_id,
             own_session_id,
-            first: Mutex::new(first),
+            context: Mutex::new(context),
             busy: Arc::default(),
             since: Instant::now(),
         })
@@ -384,7 +407,7 @@ fn watch(fleet: Weak<Fleet>, agent: Arc<Agent>, running: Arc<Running>) -> BoxFut
         fleet.close_sessions(agent.name());
         running.desk.dismiss();
         running.connection.stop().await;
-        let _ = running.desk.finish("it ended").await;
+        let _ = running.desk.finish(Err("it ended")).await;
         fleet.bus.forget_updates(agent.name());
         let steady = running.since.elapsed() > STEADY;
         let crashed = fleet.note(&agent, move |record| {
@@ -407,32 +430,45 @@ impl From<AcpError> for RpcError {
     }
 }
 
+/// The error of an agent that does not begin, with what else there is to look at.
+fn not_begun(backend: &str, error: &AcpError) -> RpcError {
+    let advice = backends::backend(backend).and_then(|known| known.advice);
+    let hint = match (advice, error) {
+        (None, _) | (_, AcpError::NotInstalled { .. }) => error.hint(),
+        (Some(advice), _) => format!("{}; {advice}", error.hint()),
+    };
+    RpcError::new(Why::Failed, error.to_string()).hint(hint)
+}
+
 impl From<UnknownBackend> for RpcError {
     fn from(error: UnknownBackend) -> Self {
         RpcError::new(Why::Invalid, error.to_string()).hint(error.hint())
     }
 }
 
-/// Writes down what a session begins with. Of a session that goes on, only what is new.
+/// Writes down what a session begins with, and gives what its agent is to be told. `told` says that the beginning
+/// itself tells it; else a prompt will.
 fn note_beginning(
-    sessions: &contexture_store::Sessions,
+    sessions: &Sessions,
     header: SessionHeader,
     prepared: &Prepared,
-) -> Result<SessionLog, StoreError> {
+    told: bool,
+) -> Result<(SessionLog, Context), StoreError> {
     let key = Key::new(prepared.session_id.as_str())?;
     let now = clock::now();
+    let current = prepared.receipt.sections(&prepared.context);
     let exists = sessions.exists(&key)?;
-    let mut log = match exists {
-        true => sessions.open(&key)?,
-        false => sessions.create(&key, header, &now)?,
+    let (mut log, mut context) = if exists {
+        let context = Context::of_log(current, sessions, &key)?;
+        (sessions.open(&key)?, context)
+    } else {
+        (sessions.create(&key, header, &now)?, Context::new(current))
     };
-    let mut sections = prepared.receipt.sections(&prepared.context);
-    if exists {
-        let known = log.view()?.sections().to_vec();
-        sections.retain(|section| !known.contains(section));
-    }
-    if !sections.is_empty() {
-        log.say(&now, Payload::Sections { sections })?;
+    if told {
+        let sections = context.tell_at_beginning();
+        if !sections.is_empty() {
+            log.say(&now, Payload::Sections { sections })?;
+        }
     }
     let tools = ToolDelta {
         add: prepared.context.tools.iter().map(spec_of).collect(),
@@ -448,5 +484,5 @@ fn note_beginning(
     ]);
     log.say(&now, Payload::Custom(receipt))?;
     log.release();
-    Ok(log)
+    Ok((log, context))
 }

@@ -4,6 +4,7 @@
 //! a stream of records of which the last one counts; what is under way lives in [`Running`]. A daemon that
 //! comes back starts those again that were meant to run.
 
+mod context;
 mod desk;
 mod life;
 mod prompt;

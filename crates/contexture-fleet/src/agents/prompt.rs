@@ -1,6 +1,6 @@
 //! Prompts, and answers to what an agent asks meanwhile.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -76,28 +76,40 @@ pub(crate) fn cancel(running: &Running) {
 
 async fn run(running: &Running, text: String, updates: Option<Updates>) -> Result<Value, RpcError> {
     let began = Instant::now();
-    running.desk.hear(&text, updates).await?;
-    let mut blocks = Vec::new();
-    let first = running
-        .first
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
-    blocks.extend(first);
+    let delivery = running.context().delivery();
+    let sections = delivery.sections.clone();
+    running.desk.hear(&text, sections, updates).await?;
+    running.context().delivered(&delivery);
+    let mut blocks: Vec<Value> = delivery.block.clone().into_iter().collect();
     blocks.push(json!({"type": "text", "text": text}));
     let ended = running
         .connection
         .prompt(&running.own_session_id, blocks)
         .await;
-    let reason = match &ended {
-        Ok(ended) => ended.stop_reason.clone(),
-        Err(error) => error.to_string(),
+    let error = ended.as_ref().err().map(ToString::to_string);
+    let reason = match (&ended, &error) {
+        (Ok(ended), _) => Ok(ended.stop_reason.as_str()),
+        (Err(_), error) => Err(error.as_deref().unwrap_or_default()),
     };
-    let said = running.desk.finish(&reason).await;
+    let finished = running.desk.finish(reason).await;
+    let failure = match &finished {
+        Ok((end, _)) => end.failure.as_deref(),
+        Err(error) => Some(error.message.as_str()),
+    };
+    let told = failure.unwrap_or_else(|| reason.unwrap_or_default());
     let usage = ended.as_ref().ok().and_then(|ended| ended.usage.clone());
-    running.desk.tell_ended(&reason, began.elapsed(), usage);
-    let said = said?;
+    running.desk.tell_ended(told, began.elapsed(), usage);
+    let (end, said) = finished?;
+    if end.counts() {
+        running.context().heard(delivery);
+    }
     let ended = ended?;
+    if let Some(failure) = end.failure {
+        return Err(RpcError::new(
+            Why::Failed,
+            format!("the turn failed: {failure}"),
+        ));
+    }
     let mut done = json!({
         "sessionId": running.session_id,
         "stopReason": ended.stop_reason,

@@ -29,7 +29,9 @@ pub(super) fn table() -> Vec<Entry> {
                 ),
                 ("sessionId?", text("a new one where it is absent")),
             ]),
-            any_object("the SessionContext, with `sessionId` and a `receipt`"),
+            any_object(
+                "the SessionContext, with `sessionId`, a `receipt`, and a `tokenFile` for programs",
+            ),
             prepare,
         ),
         method(
@@ -246,6 +248,7 @@ impl From<PrepareError> for RpcError {
             PrepareError::Context(error) => error.into(),
             PrepareError::Key(error) => error.into(),
             PrepareError::Token(error) => RpcError::new(Why::Failed, error.to_string()),
+            PrepareError::State(error) => StoreError::from(error).into(),
         }
     }
 }

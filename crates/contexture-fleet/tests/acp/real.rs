@@ -7,7 +7,7 @@ use std::time::Duration;
 use contexture::inject::McpServerStdio;
 use contexture_fleet::acp::record::Transcript;
 use contexture_fleet::acp::{Answer, Connection};
-use contexture_fleet::backends::{Plan, Wanted, plan};
+use contexture_fleet::backends::{Plan, Wanted, in_prompt, plan};
 use serde_json::{Value, json};
 
 use crate::acp::common::*;
@@ -128,17 +128,18 @@ async fn begun(
 }
 
 /// What both agents are put through: a turn with a call of the MCP server's tool, a turn that is called
-/// off and what it says it ended with, one more behind it, and the end.
+/// off, one more behind it, and the end.
 async fn goes_through_it(
     scene: &Scene,
     server: &ModelServer,
-    (tool, called_off): (&'static str, &str),
+    tool: &'static str,
     connection: Connection,
     id: String,
     plan: Plan,
 ) {
     let pid = started_in(scene);
-    let mut blocks: Vec<Value> = plan.first.into_iter().collect();
+    assert!(!plan.tells_at_beginning());
+    let mut blocks = vec![in_prompt(&["Your name is Quillon."])];
     blocks.extend(text_blocks("Say pong through the tool."));
     let mut transcript = Transcript::new();
     let mut log = transcript.prompt(&blocks[blocks.len() - 1..]);
@@ -179,7 +180,7 @@ async fn goes_through_it(
         connection.cancel(&id);
     };
     let (ended, ()) = within_patience(async { tokio::join!(prompt, call_off) }).await;
-    assert_eq!(ended.unwrap().stop_reason, called_off);
+    assert_eq!(ended.unwrap().stop_reason, "cancelled");
     let said = scene.host.said().len();
     assert!(
         said < 300 * "Waiting. ".len() / 2,
@@ -232,9 +233,8 @@ async fn goose() {
     let command = [goose.display().to_string(), "acp".to_owned()];
     let (connection, id, plan) = begun(&scene, "goose", &command, &folder, &env).await;
     assert!(connection.agent().load_session);
-    // The protocol says `cancelled`. It stops, and says otherwise.
-    let said = (tool, "end_turn");
-    goes_through_it(&scene, &server, said, connection, id, plan).await;
+    // It stops, and says `end_turn`.
+    goes_through_it(&scene, &server, tool, connection, id, plan).await;
 }
 
 // needs: acp-agents
@@ -268,8 +268,7 @@ async fn opencode() {
     let command = [opencode.display().to_string(), "acp".to_owned()];
     let (connection, id, plan) = begun(&scene, "opencode", &command, &folder, &env).await;
     assert_eq!(connection.agent().name.as_deref(), Some("OpenCode"));
-    let said = (tool, "cancelled");
-    goes_through_it(&scene, &server, said, connection, id, plan).await;
+    goes_through_it(&scene, &server, tool, connection, id, plan).await;
 }
 
 // needs: acp-agents

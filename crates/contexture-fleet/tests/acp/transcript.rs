@@ -182,7 +182,7 @@ fn names_arguments_and_results_of_all_kinds() {
         shape(&transcript.push(&update)),
         [
             "assistant → edit#x {\"title\":\"Edit a.txt\",\"paths\":[\"/w/a.txt\"]}",
-            "tool: /w/a.txt, before:\na\n/w/a.txt, now:\nb\n[the output of term-1] ← #x",
+            "tool: /w/a.txt, before:\na\n/w/a.txt, now:\nb ← #x",
         ]
     );
     let mut named = call("y", "Run it");
@@ -195,6 +195,82 @@ fn names_arguments_and_results_of_all_kinds() {
         shape(&transcript.push(&end)),
         ["assistant → Bash#y {\"input\":\"ls\"}", "tool: a.txt ← #y"]
     );
+}
+
+#[test]
+fn what_terminals_printed_stands_where_they_were_shown() {
+    let piece = |key: &str, terminal: &str, data: &str| {
+        json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": "x",
+            "_meta": {key: {"terminal_id": terminal, "data": data}},
+        })
+    };
+    let shown = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "x", "title": "ls", "kind": "execute",
+        "content": [
+            {"type": "terminal", "terminalId": "t2"},
+            {"type": "content", "content": {"type": "text", "text": "between"}},
+            {"type": "terminal", "terminalId": "t1"},
+        ],
+    });
+    let mut transcript = Transcript::new();
+    all(
+        &mut transcript,
+        &[
+            shown,
+            piece("terminal_output", "t1", "on"),
+            piece("terminal_output_delta", "t2", "two\n"),
+            piece("terminal_output", "t1", "e\n"),
+            piece("terminal_output_delta", "unseen", "three"),
+        ],
+    );
+    let end = json!({"sessionUpdate": "tool_call_update", "toolCallId": "x", "status": "completed", "rawOutput": {"exit_code": 0}});
+    assert_eq!(
+        shape(&transcript.push(&end)),
+        [
+            "assistant → ls#x {\"title\":\"ls\"}",
+            "tool: two\nbetween\none\nthree ← #x"
+        ]
+    );
+    // Of much, the end is kept.
+    transcript.push(&call("y", "a"));
+    for n in 0..10_000 {
+        let mut line = piece("terminal_output_delta", "y", &format!("line {n} äöü\n"));
+        line["toolCallId"] = json!("y");
+        transcript.push(&line);
+    }
+    let log = transcript
+        .push(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "y", "status": "failed"}));
+    let Payload::Message { message } = &log[1] else {
+        panic!("{log:?}");
+    };
+    let text = message.text();
+    assert!(
+        text.starts_with('[') && text.contains("bytes were cut]\n"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("line 9999 äöü") && text.len() <= 33_000,
+        "{}",
+        text.len()
+    );
+}
+
+#[test]
+fn names_of_tools_are_such_as_providers_take() {
+    for (told, name) in [
+        ("fs:read_file", "fs__read_file"),
+        ("mcp.shop.list", "mcp__shop__list"),
+        ("read", "read"),
+        ("Read a file", "other"),
+        ("", "other"),
+    ] {
+        let mut transcript = Transcript::new();
+        transcript.push(&call("1", told));
+        let log = transcript.push(&done("1", "completed", "x"));
+        let expected = format!("assistant → {name}#1 {{\"a\":1}}");
+        assert_eq!(shape(&log)[0], expected, "{told}");
+    }
 }
 
 #[test]

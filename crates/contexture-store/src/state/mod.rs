@@ -15,7 +15,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 pub(crate) use claims::Claims;
-pub use private::{create_private, read_private};
+pub use private::{clear_private, create_private, read_private, write_private};
 pub use project::ProjectState;
 
 /// The state folder of a user, with a folder for each project.

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{FOLDER, MOVE_AWAY, StateError};
+use super::{FOLDER, MOVE_AWAY, StateError, check_private};
 
 /// Nothing that is kept so is longer.
 const MAX_BYTES: u64 = 64 << 10;
@@ -75,12 +75,39 @@ pub fn create_private(folder: &Path, name: &str, text: &str) -> Result<bool, Sta
     }
 }
 
+/// Writes a file that only its owner may read, in the place of one that is there. It is not synced: what is kept so
+/// counts no longer than the process that wrote it.
+pub fn write_private(folder: &Path, name: &str, text: &str) -> Result<(), StateError> {
+    let at = |error: io::Error| StateError::io(&folder.join(name), error);
+    let inside = open_folder(folder)?.ok_or_else(|| at(io::ErrorKind::NotFound.into()))?;
+    let beside = format!("{name}.{}", std::process::id());
+    // What a process of the same number left.
+    let _ = rustix::fs::unlinkat(&inside, &beside, AtFlags::empty());
+    new_file(inside.as_fd(), &beside)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| Ok(rustix::fs::renameat(&inside, &beside, &inside, name)?))
+        .map_err(at)
+}
+
+/// Makes a folder that only its owner can enter, empty. Its parent must be there.
+pub fn clear_private(folder: &Path) -> Result<(), StateError> {
+    let at = |error: io::Error| StateError::io(folder, error);
+    if check_private(folder)? {
+        std::fs::remove_dir_all(folder).map_err(at)?;
+    }
+    rustix::fs::mkdirat(CWD, folder, Mode::RWXU).map_err(|error| at(error.into()))
+}
+
 fn write_new(folder: std::os::fd::BorrowedFd<'_>, name: &str, text: &str) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
+    let mut file = new_file(folder, name)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
+}
+
+fn new_file(folder: std::os::fd::BorrowedFd<'_>, name: &str) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    Ok(File::from(rustix::fs::openat(folder, name, flags, mode)?))
 }
 
 /// A folder that is no link; none where there is none.
@@ -113,6 +140,29 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let mode = folder.path().join("key").metadata().unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_private_file_is_replaced_and_its_folder_cleared() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("tokens");
+        assert!(write_private(&folder, "s", "one").is_err(), "no folder");
+        clear_private(&folder).unwrap();
+        write_private(&folder, "s", "one").unwrap();
+        write_private(&folder, "s", "two").unwrap();
+        assert_eq!(read_private(&folder, "s").unwrap().as_deref(), Some("two"));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        assert_eq!((mode(&folder), mode(&folder.join("s"))), (0o700, 0o600));
+        clear_private(&folder).unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        // A link in its place is not followed.
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::write(elsewhere.path().join("kept"), "").unwrap();
+        std::fs::remove_dir(&folder).unwrap();
+        symlink(elsewhere.path(), &folder).unwrap();
+        assert!(clear_private(&folder).is_err());
+        assert!(elsewhere.path().join("kept").exists());
     }
 
     #[test]

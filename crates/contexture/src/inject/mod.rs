@@ -23,4 +23,7 @@ pub use provider::{
     ContextProvider, EnvVariable, McpServerStdio, ProviderCall, ToolDefinition, Traits,
 };
 pub use receipt::{Injected, InjectedKind, InjectedRule, InjectionReceipt};
-pub use weave::{Offered, RESERVED, SessionContext, TOKEN_VARIABLE, Weaving, weave};
+pub use weave::{
+    Offered, RESERVED, SessionContext, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, Weaving, instructions,
+    weave,
+};

@@ -15,11 +15,14 @@ use crate::tokens::Tokenizer;
 /// The variable in which a session's token travels.
 pub const TOKEN_VARIABLE: &str = "CONTEXTURE_SESSION_TOKEN";
 
+/// The variable that names the file with a session's token.
+pub const TOKEN_FILE_VARIABLE: &str = "CONTEXTURE_SESSION_TOKEN_FILE";
+
 /// The name of the host's own MCP server: no provider may take it.
 pub const RESERVED: &str = "contexture";
 
 /// What a session begins with.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionContext {
     /// MCP servers for the agent.
@@ -43,7 +46,7 @@ pub struct Offered {
     pub offer: Result<Offer, String>,
 }
 
-/// What a session's context is made for, and with.
+/// The agent and session that a context is made for, and the means to make it.
 #[derive(Clone, Copy)]
 pub struct Weaving<'a> {
     /// The agent.
@@ -107,11 +110,14 @@ pub fn weave(
 }
 
 /// How to call these tools, for the model.
-fn instructions(tools: &[ToolDefinition], templates: &Templates) -> Result<String, ContextError> {
+pub fn instructions(
+    tools: &[ToolDefinition],
+    templates: &Templates,
+) -> Result<String, ContextError> {
     let list: Vec<String> = tools.iter().map(in_words).collect();
     let values = json!({
         "toolList": list.join("\n"),
-        "token": TOKEN_VARIABLE,
+        "token": TOKEN_FILE_VARIABLE,
     });
     templates.render(Template::ToolInstructions, values)
 }

@@ -45,8 +45,15 @@ impl Server {
         let (cwd, config, home) = self.place(&asked.cwd)?;
         let key = unique(&home).map_err(|error| failed(&error))?;
         let id = SessionId::new(key.as_str());
-        let session = self.make(asked, cx, key, (cwd, config, home)).await?;
-        Ok((id, session))
+        // The host may load it again, also before anything was said.
+        let sessions = home.sessions.clone();
+        let begun = sessions.put(&key, agent::header(&cwd), &clock::now(), Vec::new());
+        begun.map_err(|error| failed(&error.into()))?;
+        let made = self.make(asked, cx, key.clone(), (cwd, config, home)).await;
+        if made.is_err() {
+            let _ = sessions.remove(&key);
+        }
+        Ok((id, made?))
     }
 
     /// A session that is in the project's log, and what was said in it.
@@ -129,7 +136,7 @@ impl Server {
     }
 }
 
-/// A name that no session has, here or in another process: nothing is written before the first prompt.
+/// A name that no session has, here or in another process.
 fn unique(home: &Home) -> Result<Key, CliError> {
     let digits: String = clock::now()
         .chars()

@@ -4,20 +4,24 @@
 //! in an order that every provider takes: what the assistant said with its calls, then a result for each.
 //! So a step is kept until it is whole, and what comes while its calls are under way stands behind it.
 
+mod call;
+mod part;
+mod terminal;
+mod turn;
+
 use std::collections::VecDeque;
 
 use contexture::Payload;
 use contexture::message::{Content, Message, Part, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
-/// The most bytes of a tool's result.
-const LONGEST_RESULT: usize = 32 << 10;
-/// The most bytes of a call's arguments.
-const LONGEST_ARGUMENTS: usize = 32 << 10;
+use call::{Call, MAX_RESULT_BYTES};
+use part::{PART, length, part};
+pub(crate) use terminal::{MAX_OUTPUT_BYTES, TERMINAL_OUTPUT};
+pub use turn::{TURN, TurnEnd};
+
 /// The most bytes of a text that is still being said. Then it is a message, and the next begins.
 const LONGEST_TEXT: usize = 1 << 20;
-/// What a part takes beside its text.
-const PART: usize = 256;
 /// The most steps that wait for a call to end, and the most memory that they take.
 const MOST_STEPS: usize = 64;
 const MAX_WAITING_BYTES: usize = 16 << 20;
@@ -44,22 +48,6 @@ struct Step {
     parts: Vec<Part>,
     bytes: usize,
     calls: Vec<Call>,
-}
-
-#[derive(Debug, Default)]
-struct Call {
-    id: String,
-    name: Option<String>,
-    title: Option<String>,
-    kind: Option<String>,
-    /// Its arguments, as JSON text.
-    input: Option<String>,
-    paths: Vec<String>,
-    /// What came of it, as text: as it is shown, and as the tool gave it.
-    content: Option<String>,
-    output: Option<String>,
-    /// Whether it failed, once it has ended.
-    failed: Option<bool>,
 }
 
 impl Transcript {
@@ -108,7 +96,7 @@ impl Transcript {
             "agent_thought_chunk" => self.say(&update["content"], true),
             "tool_call" => self.call(update, true),
             "tool_call_update" => self.call(update, false),
-            "plan" if update["entries"].to_string().len() <= LONGEST_RESULT => {
+            "plan" if update["entries"].to_string().len() <= MAX_RESULT_BYTES => {
                 let kind = ("kind".to_owned(), json!(PLAN));
                 let entries = ("entries".to_owned(), update["entries"].clone());
                 out.push(Payload::Custom(Map::from_iter([kind, entries])));
@@ -169,10 +157,7 @@ impl Transcript {
         if !begins && (self.ended.contains(&id) || ended().any(|call| call.id == id)) {
             return;
         }
-        let mut call = Call {
-            id,
-            ..Call::default()
-        };
+        let mut call = Call::new(id);
         call.take(update);
         // Calls that run beside each other are one step; one that begins behind the end of all is the next.
         let step = match self.steps.back_mut() {
@@ -271,205 +256,6 @@ impl Step {
         let has = self.calls.iter().any(|call| call.id == id);
         !has && self.calls.len() < MOST_CALLS && (self.calls.is_empty() || running)
     }
-}
-
-impl Call {
-    /// Takes what an update says; what it does not say stays. Only as much is kept as will be written.
-    fn take(&mut self, update: &Value) {
-        let text = |value: &Value, most: usize| value.as_str().map(|text| cut(text, most));
-        // Some tell the tool's name apart from its title, each in its own place.
-        let names = [
-            &update["name"],
-            &update["_meta"]["claudeCode"]["toolName"],
-            &update["_meta"]["goose"]["toolCall"]["toolName"],
-        ];
-        let name = names.into_iter().find_map(|name| text(name, 200));
-        self.name = name.or_else(|| self.name.take());
-        self.title = text(&update["title"], 1_000).or_else(|| self.title.take());
-        self.kind = text(&update["kind"], 100).or_else(|| self.kind.take());
-        self.input = arguments(&update["rawInput"]).or_else(|| self.input.take());
-        if let Some(places) = update["locations"].as_array() {
-            let paths = places
-                .iter()
-                .filter_map(|place| text(&place["path"], 1_000));
-            self.paths = paths.take(16).collect();
-        }
-        self.content = shown(&update["content"]).or_else(|| self.content.take());
-        self.output = output(&update["rawOutput"]).or_else(|| self.output.take());
-        match update["status"].as_str() {
-            Some("completed") => self.failed = Some(false),
-            Some("failed") => self.failed = Some(true),
-            _ => {}
-        }
-    }
-
-    fn held(&self) -> usize {
-        let texts = [&self.input, &self.content, &self.output, &self.title];
-        let texts = texts.into_iter().flatten().chain(&self.paths);
-        PART + texts.map(String::len).sum::<usize>()
-    }
-
-    fn tool_call(&self) -> ToolCall {
-        let arguments = self.input.clone().unwrap_or_else(|| self.about());
-        ToolCall::new(self.id.clone(), self.tool_name(), arguments)
-    }
-
-    /// What is told of it instead of its arguments.
-    fn about(&self) -> String {
-        let mut about = Map::new();
-        if let Some(title) = &self.title {
-            about.insert("title".to_owned(), json!(title));
-        }
-        if !self.paths.is_empty() {
-            about.insert("paths".to_owned(), json!(self.paths));
-        }
-        Value::Object(about).to_string()
-    }
-
-    /// A name that providers take: the tool's, else its title where that is one, else its kind.
-    fn tool_name(&self) -> String {
-        let legal = |name: &&String| {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-            !name.is_empty() && name.len() <= 64 && name.chars().all(plain)
-        };
-        let names = [&self.name, &self.title, &self.kind];
-        let name = names.into_iter().flatten().find(legal);
-        name.cloned().unwrap_or_else(|| "tool".to_owned())
-    }
-
-    fn result(&self, why: &str) -> Message {
-        let text = || self.content.clone().or_else(|| self.output.clone());
-        let (text, failed) = match self.failed {
-            Some(failed) => (text().unwrap_or_default(), failed),
-            None => (format!("It did not end: {why}."), true),
-        };
-        let mut message = Message::tool_result(self.id.clone(), text);
-        if failed {
-            message.extra.insert("isError".to_owned(), json!(true));
-        }
-        message
-    }
-}
-
-/// The arguments of a call, if there are any yet.
-fn arguments(input: &Value) -> Option<String> {
-    let whole = match input {
-        Value::Null => return None,
-        Value::Object(none) if none.is_empty() => return None,
-        Value::Object(_) => input.to_string(),
-        other => json!({ "input": other }).to_string(),
-    };
-    Some(match whole.len() <= LONGEST_ARGUMENTS {
-        true => whole,
-        // It has to stay JSON.
-        false => json!({ "beginning": cut(&whole, LONGEST_ARGUMENTS / 2) }).to_string(),
-    })
-}
-
-/// What came of a call, as the tool gave it.
-fn output(raw: &Value) -> Option<String> {
-    let text = match (raw, raw.get("output")) {
-        (Value::Null, _) => return None,
-        (Value::String(text), _) | (_, Some(Value::String(text))) => text.clone(),
-        (value, _) => value.to_string(),
-    };
-    Some(cut(&text, LONGEST_RESULT))
-}
-
-/// What came of a call, as it is shown to people.
-fn shown(content: &Value) -> Option<String> {
-    let pieces: Vec<String> = content.as_array()?.iter().filter_map(piece).collect();
-    let text = pieces.join("\n");
-    match text.is_empty() {
-        true => None,
-        false => Some(cut(&text, LONGEST_RESULT)),
-    }
-}
-
-fn piece(content: &Value) -> Option<String> {
-    match content["type"].as_str()? {
-        "content" => match part(&content["content"], false)? {
-            Part::Text { text, .. } => Some(text),
-            _ => Some("[an image]".to_owned()),
-        },
-        "diff" => {
-            let path = content["path"].as_str().unwrap_or_default();
-            let new = content["newText"].as_str().unwrap_or_default();
-            Some(match content["oldText"].as_str() {
-                Some(old) => format!("{path}, before:\n{old}\n{path}, now:\n{new}"),
-                None => format!("{path}, new:\n{new}"),
-            })
-        }
-        "terminal" => {
-            let id = content["terminalId"].as_str().unwrap_or_default();
-            Some(format!("[the output of {id}]"))
-        }
-        _ => None,
-    }
-}
-
-/// A block of content as a part of a message.
-fn part(block: &Value, thought: bool) -> Option<Part> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let said = match block["type"].as_str()? {
-        "text" => text(&block["text"])?,
-        "resource_link" => {
-            let uri = text(&block["uri"])?;
-            let name = text(&block["name"]).unwrap_or_else(|| uri.clone());
-            format!("[{name}]({uri})")
-        }
-        "resource" => {
-            let inside = &block["resource"];
-            let uri = text(&inside["uri"]).unwrap_or_default();
-            match text(&inside["text"]) {
-                Some(text) => format!("{uri}:\n{text}"),
-                None => format!("[{uri}]"),
-            }
-        }
-        "image" => {
-            let (kind, data) = (text(&block["mimeType"])?, text(&block["data"])?);
-            let url = json!(format!("data:{kind};base64,{data}"));
-            return Some(Part::Image {
-                image_url: Map::from_iter([("url".to_owned(), url)]),
-                extra: Map::new(),
-            });
-        }
-        _ => return None,
-    };
-    if said.is_empty() {
-        return None;
-    }
-    Some(match thought {
-        true => Part::Thinking {
-            thinking: said,
-            signature: None,
-            extra: Map::new(),
-        },
-        false => Part::text_part(said),
-    })
-}
-
-fn length(part: &Part) -> usize {
-    match part {
-        Part::Text { text, .. } => text.len(),
-        Part::Thinking { thinking, .. } => thinking.len(),
-        Part::Image { image_url, .. } => image_url
-            .values()
-            .filter_map(Value::as_str)
-            .map(str::len)
-            .sum(),
-        Part::File { .. } | Part::Other(_) => 0,
-    }
-}
-
-/// The beginning of a text, with a mark that says how much is missing.
-fn cut(text: &str, most: usize) -> String {
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let at = (0..=most).rev().find(|at| text.is_char_boundary(*at));
-    let at = at.unwrap_or_default();
-    format!("{}\n[{} bytes were cut]", &text[..at], text.len() - at)
 }
 
 fn payload(message: Message) -> Payload {
