@@ -103,7 +103,7 @@ impl Scene {
 /// Every command, with words that make it say something. Those of `ctx` that are missing here fail a test below.
 fn commands() -> Vec<Vec<&'static str>> {
     let file = SESSION;
-    let all: [&[&str]; 80] = [
+    let all: [&[&str]; 81] = [
         &["build", file],
         &["build", file, "--json"],
         &["build", file, "--format", "openai"],
@@ -139,6 +139,7 @@ fn commands() -> Vec<Vec<&'static str>> {
         &["agent", "start", "bot"],
         &["agent", "prompt", "bot", "hi"],
         &["agent", "cancel", "bot"],
+        &["agent", "permit", "bot"],
         &["agent", "stop", "bot"],
         &["agent", "restart", "bot"],
         &["agent", "list"],

@@ -1,7 +1,7 @@
 //! A fleet: everything behind the door.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -31,6 +31,9 @@ use crate::{Answering, Bus, Call, Caller, Event, Method, RpcError, Service, Subs
 /// The variable that says where the daemon is.
 pub const URL_VARIABLE: &str = "CONTEXTURE_URL";
 
+/// Whether a folder may be trusted for the user, by a program that obeys the files of these names in it or above it.
+pub type Trusts = Arc<dyn Fn(&Path, &[&str]) -> bool + Send + Sync>;
+
 /// What a fleet is made of.
 pub struct Options {
     /// The project's folder.
@@ -51,6 +54,8 @@ pub struct Options {
     pub supervisor: Option<Vec<OsString>>,
     /// How long to wait before an agent that crashed is started again; longer each time.
     pub first_wait: Duration,
+    /// Whether an agent may trust what is in the folder that it works in.
+    pub trusts: Trusts,
     /// How long a provider may take.
     pub provider_patience: Duration,
     /// Providers beside the built-in ones, in order.
@@ -79,6 +84,7 @@ pub struct Fleet {
     pub(crate) program: PathBuf,
     pub(crate) supervisor: Option<Vec<OsString>>,
     pub(crate) first_wait: Duration,
+    pub(crate) trusts: Trusts,
     pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) closing: AtomicBool,
@@ -140,6 +146,7 @@ impl Fleet {
             program: options.program,
             supervisor: options.supervisor,
             first_wait: options.first_wait,
+            trusts: options.trusts,
             dispatcher: Dispatcher::new(options.work, Arc::clone(&bus))?,
             pending: Mutex::default(),
             closing: AtomicBool::new(false),

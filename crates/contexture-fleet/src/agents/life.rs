@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use contexture::Payload;
 use contexture::entry::{SessionHeader, ToolDelta};
-use contexture::inject::LaunchMode;
+use contexture::inject::{LaunchMode, WorkspacePolicy};
 use contexture_agent::clock;
 use contexture_store::{Key, SessionLog, StoreError};
 use futures_util::future::BoxFuture;
@@ -235,7 +235,11 @@ impl Fleet {
         .await?;
         let desk = Desk::new(self, agent.name(), record.spec.permissions);
         let mut plan = self.plan(&record, &folder, None)?;
-        let connection = plan.connect(Arc::clone(&desk) as _).await?;
+        let not_begun = |error| not_begun(&record.spec.backend_type, &error);
+        let connection = plan
+            .connect(Arc::clone(&desk) as _)
+            .await
+            .map_err(not_begun)?;
         let facts = connection.agent().clone();
         if let (true, Some((session_id, own))) = (
             facts.load_session,
@@ -257,7 +261,10 @@ impl Fleet {
         let prepared = self.prepare(&meta, None).await?;
         let mut plan = self.plan(&record, &folder, Some(&prepared))?;
         plan.settle(&facts);
-        let own = connection.new_session(plan.begin).await?;
+        let own = connection
+            .new_session(plan.begin)
+            .await
+            .map_err(not_begun)?;
         let parts = (connection, desk, plan.first);
         self.settled(agent, parts, prepared, own, folder).await
     }
@@ -273,8 +280,15 @@ impl Fleet {
         let context = prepared.map(|prepared| &prepared.context);
         let mut servers = context.map_or_else(Vec::new, |context| context.mcp_servers.clone());
         servers.extend(prepared.and_then(|prepared| self.own_server(prepared)));
+        let known = backends::backend(&spec.backend_type);
+        let trusted = known.is_some_and(|known| {
+            // A folder that does not last begins empty.
+            let is_new = spec.workspace_policy == WorkspacePolicy::Ephemeral;
+            is_new || (self.trusts)(folder, known.obeys)
+        });
         let wanted = Wanted {
             command: &spec.command,
+            trusted,
             system_context: context.map_or(&[], |context| &context.system_context_additions),
             mcp_servers: &servers,
             inherits: &spec.env,
@@ -380,6 +394,16 @@ impl From<AcpError> for RpcError {
     fn from(error: AcpError) -> Self {
         RpcError::new(Why::Failed, error.to_string()).hint(error.hint())
     }
+}
+
+/// Why an agent does not begin, with what else there is to look at.
+fn not_begun(backend: &str, error: &AcpError) -> RpcError {
+    let advice = backends::backend(backend).and_then(|known| known.advice);
+    let hint = match (advice, error) {
+        (None, _) | (_, AcpError::NotInstalled { .. }) => error.hint(),
+        (Some(advice), _) => format!("{}; {advice}", error.hint()),
+    };
+    RpcError::new(Why::Failed, error.to_string()).hint(hint)
 }
 
 impl From<UnknownBackend> for RpcError {

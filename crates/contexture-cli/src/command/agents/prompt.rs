@@ -3,6 +3,7 @@ use std::io::IsTerminal;
 use contexture_server::Client;
 use serde_json::{Value, json};
 
+use super::asked::arguments;
 use crate::command::{print, print_json};
 use crate::error::CliError;
 use crate::fleet::stream;
@@ -130,14 +131,21 @@ impl Shown {
 /// Puts an agent's question to the person at the terminal. Without one it waits for somebody else.
 async fn answer(client: &Client, name: &str, update: &Value, json: bool) -> Result<(), CliError> {
     let title = safe(update["title"].as_str().unwrap_or("something"));
+    let paint = Paint::stderr();
+    let about = arguments(&update["arguments"], paint);
     if json || !std::io::stdin().is_terminal() || !output::notes_are_seen() {
         if !json {
-            note!(" {} asks: {title} (answer on the dashboard)", safe(name));
+            let (name, request) = (safe(name), &update["requestId"]);
+            let request = safe(request.as_str().unwrap_or_default());
+            note!(" {} {name} asks: {title}", paint.fg(179, "?"));
+            tell(&about);
+            note!("   `ctx agent permit {name} {request} allow`, or `reject`, answers it");
         }
         return Ok(());
     }
     let options: Vec<&Value> = update["options"].as_array().into_iter().flatten().collect();
-    note!(" {} {title}", Paint::stderr().fg(179, "?"));
+    note!(" {} {title}", paint.fg(179, "?"));
+    tell(&about);
     for (n, option) in options.iter().enumerate() {
         note!(
             "   {} {}",
