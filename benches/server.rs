@@ -183,6 +183,7 @@ fn fleet(folder: &Path) -> Arc<Fleet> {
         program: folder.join("none"),
         supervisor: None,
         first_wait: Duration::from_secs(1),
+        trusts: Arc::new(|_, _| false),
         provider_patience: PATIENCE,
         providers: Vec::new(),
         hooks: Vec::new(),

@@ -37,11 +37,20 @@ pinned() { cat tests/counterparts/package-lock.json tests/counterparts/requireme
 has_counterparts() { [ "$(cat "$counterparts/stamp" 2>/dev/null)" = "$(pinned)" ]; }
 install_counterparts() {
   has_counterparts && return
-  rm -rf "$counterparts" && mkdir -p "$counterparts" && cp tests/counterparts/* "$counterparts" || return
+  rm -rf "$counterparts" && mkdir -p "$counterparts" && cp tests/counterparts/*.* "$counterparts" || return
   (cd "$counterparts" && timeout 600 npm ci --silent --no-audit --no-fund \
     && python3 -m venv venv \
     && timeout 600 venv/bin/pip install -q --disable-pip-version-check -r requirements.txt) || return
   pinned >"$counterparts/stamp"
+}
+
+# The agents that are too large for every run (830 MB): `./test agents` installs them.
+has_agents() { [ "$(cat "$counterparts/agents/stamp" 2>/dev/null)" = "$(cksum <tests/counterparts/agents/package-lock.json)" ]; }
+install_agents() {
+  has_agents && return
+  rm -rf "$counterparts/agents" && mkdir -p "$counterparts/agents" && cp tests/counterparts/agents/* "$counterparts/agents" || return
+  (cd "$counterparts/agents" && timeout 900 npm ci --silent --no-audit --no-fund) || return
+  cksum <tests/counterparts/agents/package-lock.json >"$counterparts/agents/stamp"
 }
 
 has_model() { [ "$(cat "$model/stamp" 2>/dev/null)" = "$(cksum <tests/counterparts/model.txt)" ]; }
@@ -86,6 +95,7 @@ count_skipped() {
   need strace "strace, and the right to trace" has_strace
   need mcp-servers "the MCP servers of tests/counterparts" has_counterparts
   need acp-agents "the ACP agents of tests/counterparts" has_counterparts
+  need large-agents "Claude Code and Codex, which ./test agents installs" has_agents
   need model "the model of tests/counterparts" has_model
   need index "an index that pip can reach" has_index
   need openssl "openssl(1)" command -v openssl

@@ -1,4 +1,4 @@
-//! A model server that says what it is told to, in the three forms that providers speak.
+//! A model server that says what it is told to, in the forms that providers speak.
 //!
 //! It answers one request after another from a script and keeps what it was sent, to the byte. No
 //! client code of ours is in it, so that both sides cannot be wrong in the same way.
@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub enum Answer {
 pub enum Piece {
     Text(&'static str),
     Thinking(&'static str),
-    /// Id, tool, arguments.
+    /// Id, tool, arguments. A tool of a namespace is `space::name`.
     Call(&'static str, &'static str, Value),
 }
 
@@ -233,6 +234,9 @@ fn drip(
     let all = match path {
         _ if path.ends_with("/chat/completions") => chat(pieces),
         _ if path.ends_with("/responses") => responses(pieces),
+        _ if path.contains(":streamGenerateContent") => {
+            vec![format!("data: {}\n\n", gemini(pieces))]
+        }
         _ => messages(pieces),
     };
     write!(
@@ -315,7 +319,10 @@ fn chat(pieces: &[Piece]) -> Vec<String> {
 
 fn messages(pieces: &[Piece]) -> Vec<String> {
     let usage = json!({"input_tokens": 36, "cache_read_input_tokens": 64, "cache_creation_input_tokens": 0, "output_tokens": 1});
-    let message = json!({"id": "m1", "type": "message", "role": "assistant", "model": "scripted-1", "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage});
+    // A client may take two messages of one id for one.
+    static NUMBER: AtomicUsize = AtomicUsize::new(1);
+    let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let message = json!({"id": id, "type": "message", "role": "assistant", "model": "scripted-1", "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage});
     let mut all = vec![
         json!({"type": "message_start", "message": message}),
         json!({"type": "ping"}),
@@ -365,6 +372,23 @@ fn messages(pieces: &[Piece]) -> Vec<String> {
             )
         })
         .collect()
+}
+
+/// A whole reply in Gemini's form.
+pub fn gemini(pieces: &[Piece]) -> Value {
+    let part = |piece: &Piece| match piece {
+        Piece::Text(text) => json!({"text": text}),
+        Piece::Thinking(text) => json!({"text": text, "thought": true}),
+        Piece::Call(id, name, arguments) => {
+            json!({"functionCall": {"id": id, "name": name, "args": arguments}})
+        }
+    };
+    let parts: Vec<Value> = pieces.iter().map(part).collect();
+    let content = json!({"role": "model", "parts": parts});
+    json!({
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 7, "totalTokenCount": 107},
+    })
 }
 
 fn responses(pieces: &[Piece]) -> Vec<String> {
@@ -474,10 +498,12 @@ fn item(index: usize, piece: &Piece) -> (Value, Vec<Value>) {
                 )
                 .to_vec();
             parts.push(json!({"type": "response.function_call_arguments.done", "name": name, "arguments": arguments}));
-            (
-                json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": id, "name": name, "arguments": arguments, "status": "completed"}),
-                parts,
-            )
+            let (space, name) = name.rsplit_once("::").unwrap_or(("", name));
+            let mut call = json!({"type": "function_call", "id": format!("fc_{number}"), "call_id": id, "name": name, "arguments": arguments, "status": "completed"});
+            if !space.is_empty() {
+                call["namespace"] = json!(space);
+            }
+            (call, parts)
         }
     }
 }

@@ -6,6 +6,8 @@
 `tools`           says which tools that server has
 `again`           calls the tool once more, over the connection that is open
 `ask`             asks for permission, and says what was answered
+`shell CMD`       announces a command, asks for it by the tool's name alone, and says what was answered
+`own`             asks about its canvas, and says what was answered
 `child`           starts a process that ignores being told to end, and says its number
 `wait REASON`     does nothing until it is called off, and ends with this or `cancelled`
 `fail`            answers the prompt with an error
@@ -82,14 +84,14 @@ def ours(session):
     return mcp[session]
 
 
-def ask(session):
+def ask(session, call):
     global number
     number += 1
     options = [
+        {"optionId": "ever", "name": "Always", "kind": "allow_always"},
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
     ]
-    call = {"toolCallId": "c1", "title": "rm -rf build"}
     params = {"sessionId": session, "toolCall": call, "options": options}
     send({"id": f"q{number}", "method": "session/request_permission", "params": params})
     for line in sys.stdin:
@@ -237,7 +239,15 @@ def prompt(session, blocks):
     elif word == "again":
         say(session, json.dumps(ours(session).ask("tools/call", {"name": "canvas_clear", "arguments": {}})))
     elif word == "ask":
-        say(session, ask(session))
+        say(session, ask(session, {"toolCallId": "c1", "title": "rm -rf build"}))
+    elif word == "shell":
+        call = {"toolCallId": "c2", "title": "shell", "kind": "other"}
+        tell(session, sessionUpdate="tool_call", **call, rawInput={"command": rest, "timeout": 7})
+        # As a model that is asked for a title may put it.
+        tell(session, sessionUpdate="tool_call_update", toolCallId="c2", title="List files")
+        say(session, ask(session, call))
+    elif word == "own":
+        say(session, ask(session, {"toolCallId": "c3", "title": "contexture: canvas_update", "kind": "other"}))
     elif word == "child":
         stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", stubborn], start_new_session=True, stdin=subprocess.DEVNULL)

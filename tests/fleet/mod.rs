@@ -1,6 +1,7 @@
 //! A project's daemon with agents: the real `ctx serve`, spoken with as people and agents do. Most agents
 //! here have no model: `agent.py` does what its prompts say. Real ones are in `real.rs`.
 
+mod any_model;
 mod attacks;
 mod browser;
 mod daemon;

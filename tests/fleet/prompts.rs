@@ -133,3 +133,117 @@ fn a_question_that_nobody_answers_is_a_no() {
     assert!(said.contains(r#""optionId": "no""#), "{said}");
     assert_eq!(daemon.logged("permission:answered", 1)[0]["by"], "timeout");
 }
+
+/// A prompt that goes on beside the test.
+fn prompting(daemon: &Daemon, text: &str) -> std::process::Child {
+    let mut command = daemon
+        .ctx(&["agent", "prompt", "bot", text, "--json"])
+        .command();
+    command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Attack 35: what would run is asked about, not the name of the tool or what a model calls it.
+#[test]
+fn a_question_says_what_would_run_and_is_answered_from_another_terminal() {
+    let daemon = Daemon::start();
+    daemon.agent("bot", "service");
+    let permit = |words: &[&str]| daemon.ctx(&[&["agent", "permit", "bot"], words].concat());
+    assert_eq!(permit(&["--json"]).json(), json!([]));
+    assert!(permit(&[]).success().contains("bot asks nothing"));
+    let command = "rm -rf important\u{1b}[2K";
+    for (n, (answer, option)) in [("reject", "no"), ("allow", "yes")].into_iter().enumerate() {
+        let waiting = prompting(&daemon, &format!("shell {command}"));
+        let asked = &daemon.logged("permission:asked", n + 1)[n];
+        assert!(
+            asked["title"]
+                .as_str()
+                .unwrap()
+                .starts_with("rm -rf important"),
+            "{asked}"
+        );
+        assert_eq!(
+            asked["arguments"],
+            json!({"command": command, "timeout": 7})
+        );
+        assert_eq!(asked["kind"], "other");
+        let request = asked["requestId"].as_str().unwrap();
+        let listed = permit(&["--json"]).json();
+        assert_eq!(listed[0]["requestId"], request);
+        assert_eq!(listed[0]["arguments"], asked["arguments"]);
+        assert_eq!(listed[0]["options"].as_array().unwrap().len(), 3);
+        let shown = permit(&[]).success();
+        assert!(
+            shown.contains(request) && shown.contains("command: rm -rf important"),
+            "{shown}"
+        );
+        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+        // An answer names its request.
+        permit(&[answer]).failure(2, "<ANSWER>");
+        permit(&["another", answer]).failure(1, "no such question");
+        permit(&[request, "yes"]).failure(2, "allow");
+        assert!(
+            permit(&[request, answer])
+                .success()
+                .contains("rm -rf important")
+        );
+        permit(&[request, answer]).failure(1, "no such question");
+        let output = waiting.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            text.contains(&format!(r#"\"optionId\": \"{option}\""#)),
+            "{text}"
+        );
+        assert!(text.contains(r#""type":"permission_request""#), "{text}");
+    }
+    daemon.ctx(&["agent", "stop", "bot"]).success();
+    assert_eq!(permit(&["--json"]).json(), json!([]));
+}
+
+#[test]
+fn nobody_is_asked_about_the_canvas() {
+    let daemon = Daemon::start();
+    daemon.agent("bot", "service");
+    let said = daemon.prompt("bot", "own");
+    assert!(said.contains(r#""optionId": "yes""#), "{said}");
+    assert!(daemon.events("permission:asked").is_empty());
+}
+
+/// Attack 35: an agent that would not ask is not made for somebody who wants to be asked.
+#[test]
+fn an_agent_that_asks_nobody_is_made_only_to_be_allowed_everything() {
+    let daemon = Daemon::start();
+    for more in [&[][..], &["--permissions", "deny"]] {
+        let create = [&["agent", "create", "p", "--backend", "pi"], more].concat();
+        daemon.ctx(&create).failure(3, "acts without asking");
+    }
+    let allowed = [
+        "agent",
+        "create",
+        "p",
+        "--backend",
+        "pi",
+        "--permissions",
+        "allow",
+    ];
+    daemon.ctx(&allowed).success();
+}
+
+/// The model of our own agent is fetched where that can be seen, and not in the daemon.
+#[test]
+fn a_start_says_that_it_fetches_a_model() {
+    let daemon = Daemon::start();
+    daemon.ctx(&["agent", "create", "bot"]).success();
+    let start = daemon
+        .ctx(&["agent", "start", "bot"])
+        .env(
+            "CONTEXTURE_MODELS",
+            &daemon.project.path().join("models").display().to_string(),
+        )
+        .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+        .env("PIP_RETRIES", "0");
+    start.failure(1, "smollm2");
+    assert_eq!(daemon.show("bot")["state"], "created");
+}

@@ -258,7 +258,7 @@ impl Daemon {
     /// Waits until so many of them were logged.
     #[track_caller]
     pub fn logged(&self, kind: &str, many: usize) -> Vec<Value> {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + Duration::from_secs(60);
         loop {
             let all = self.events(kind);
             if all.len() >= many {
@@ -276,6 +276,19 @@ impl Drop for Daemon {
             self.terminate();
         }
     }
+}
+
+/// The processes that this one started and that are no corpses.
+pub fn children(of: u32) -> Vec<i64> {
+    let of = of.to_string();
+    let is_child = |pid: &i64| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
+        behind.split(' ').nth(1) == Some(&of)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok());
+    pids.filter(is_child).filter(|pid| runs(*pid)).collect()
 }
 
 /// Whether a process is there and is no corpse.

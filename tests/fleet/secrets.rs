@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use contexture::inject::TOKEN_FILE_VARIABLE;
 use serde_json::{Value, json};
 
-use crate::common::Project;
+use crate::common::{Project, ROOT};
 use crate::fleet::scene::Daemon;
 use crate::work::Worker;
 
@@ -204,6 +204,29 @@ fn no_child_inherits_a_secret_that_is_not_its_own() {
     daemon.ctx(&["agent", "start", "bot"]).success();
     clean("an agent", &daemon.prompt("bot", "env"));
     clean("a terminal", &daemon.prompt("bot", "terminal env"));
+    let backends = daemon.ctx(&["agent", "backends", "--json"]).json();
+    let backends = backends.as_array().unwrap();
+    assert!(backends.len() >= 7, "{backends:?}");
+    for backend in backends {
+        let name = backend["name"].as_str().unwrap();
+        let script = format!("{ROOT}/tests/fleet/agent.py");
+        let create = [
+            "agent",
+            "create",
+            name,
+            "--backend",
+            name,
+            "--permissions",
+            "allow",
+        ];
+        let command = ["--command", "python3", &script];
+        daemon
+            .ctx(&[&create[..], &wanted, &command].concat())
+            .success();
+        daemon.ctx(&["agent", "start", name]).success();
+        clean(name, &daemon.prompt(name, "env"));
+        daemon.ctx(&["agent", "stop", name]).success();
+    }
     let folder = daemon.project.path().to_owned();
     let written = |name: &str| -> String {
         let until = Instant::now() + Duration::from_secs(20);

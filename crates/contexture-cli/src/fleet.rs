@@ -16,6 +16,7 @@ use crate::error::CliError;
 use crate::settings;
 use crate::state;
 use crate::store;
+use crate::trust;
 use crate::work;
 
 /// How long an agent that crashed stays down.
@@ -88,6 +89,7 @@ pub fn open(
         supervisor: Some(vec![us.clone().into(), "__supervise".into()]),
         program: us,
         first_wait: FIRST_WAIT,
+        trusts: Arc::new(may_trust),
         provider_patience: crate::providers::patience(config),
         providers: crate::providers::all(config),
         templates: crate::templates::load(config)?,
@@ -98,6 +100,26 @@ pub fn open(
         FleetError::Store(error) => error.into(),
         FleetError::Token(error) => RpcError::new(Why::Failed, error.to_string()).into(),
     })
+}
+
+/// Whether a folder may be trusted for the user: its project is trusted as it is now, or there is nothing that could
+/// instruct anybody.
+fn may_trust(folder: &Path, obeyed: &[&str]) -> bool {
+    let Ok(config) = config::load_at(None, folder) else {
+        return false;
+    };
+    match config.folder.state() {
+        Ok(trust::State::Trusted) => true,
+        Ok(trust::State::Unknown) => {
+            let within = folder
+                .ancestors()
+                .take_while(|part| part.starts_with(&config.root));
+            let mut places = within.flat_map(|part| obeyed.iter().map(|name| part.join(name)));
+            config.folder.seen().digests().is_empty()
+                && !places.any(|place| place.symlink_metadata().is_ok())
+        }
+        Ok(trust::State::Changed) | Err(_) => false,
+    }
 }
 
 impl Reach {

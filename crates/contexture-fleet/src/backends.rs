@@ -30,10 +30,21 @@ pub struct Backend {
     /// The variables of our environment that it inherits beside those that all do. A star at the end
     /// stands for any ending. Other agents' keys are not passed on.
     pub inherits: &'static [&'static str],
+    /// Variables that it is started with, whatever ours are. They have it ask before it acts, so that whoever is
+    /// to answer is asked.
+    pub sets: &'static [(&'static str, &'static str)],
+    /// More arguments for a folder that the user trusts.
+    pub trusted_args: &'static [&'static str],
+    /// Files that it obeys in a trusted folder beside what `ctx trust` shows.
+    pub obeys: &'static [&'static str],
+    /// True if it asks before it acts at all.
+    pub asks: bool,
     /// How system context reaches it.
     pub channel: Channel,
     /// How it is installed.
     pub install: &'static str,
+    /// Advice for where it is installed and does not start.
+    pub advice: Option<&'static str>,
     /// Ways to sign in that need nobody, and the variable that each takes.
     pub sign_in: &'static [(&'static str, &'static str)],
 }
@@ -97,8 +108,13 @@ pub const BACKENDS: &[Backend] = &[
         args: &["acp"],
         older_args: None,
         inherits: &["CONTEXTURE_*", "RUST_LOG"],
+        sets: &[],
+        trusted_args: &[],
+        obeys: &[],
+        asks: true,
         channel: Channel::Meta,
         install: "it comes with Contexture",
+        advice: None,
         sign_in: &[],
     },
     Backend {
@@ -110,11 +126,19 @@ pub const BACKENDS: &[Backend] = &[
         inherits: &[
             "ANTHROPIC_*",
             "CLAUDE_*",
-            "MAX_THINKING_TOKENS",
+            "ENABLE_TOOL_SEARCH",
             "IS_SANDBOX",
+            "MAX_THINKING_TOKENS",
         ],
+        sets: &[],
+        trusted_args: &[],
+        obeys: &[],
+        asks: true,
         channel: Channel::Meta,
-        install: "npm install -g @agentclientprotocol/claude-agent-acp",
+        install: "npm install -g @agentclientprotocol/claude-agent-acp, on Node 22",
+        advice: Some(
+            "as root, Claude Code starts only with IS_SANDBOX=1 in the daemon's environment",
+        ),
         sign_in: &[],
     },
     Backend {
@@ -124,8 +148,14 @@ pub const BACKENDS: &[Backend] = &[
         args: &[],
         older_args: None,
         inherits: &["CODEX_*", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
+        // Otherwise a model reviews what it does, and nobody is asked.
+        sets: &[("INITIAL_AGENT_MODE", "workspace-write")],
+        trusted_args: &[],
+        obeys: &[],
+        asks: true,
         channel: Channel::Prompt,
         install: "npm install -g @agentclientprotocol/codex-acp",
+        advice: None,
         sign_in: &[
             ("api-key", "OPENAI_API_KEY"),
             ("api-key", "CODEX_API_KEY"),
@@ -140,8 +170,14 @@ pub const BACKENDS: &[Backend] = &[
         args: &["--acp"],
         older_args: Some(&["--experimental-acp"]),
         inherits: &["GEMINI_*", "GOOGLE_*"],
+        sets: &[],
+        // Where it does not trust a folder, it leaves out the session's MCP servers without a word.
+        trusted_args: &["--skip-trust"],
+        obeys: &[".gemini", ".env", "GEMINI.md"],
+        asks: true,
         channel: Channel::Prompt,
         install: "npm install -g @google/gemini-cli",
+        advice: None,
         sign_in: &[
             ("gemini-api-key", "GEMINI_API_KEY"),
             ("vertex-ai", "GOOGLE_API_KEY"),
@@ -154,8 +190,13 @@ pub const BACKENDS: &[Backend] = &[
         args: &["acp"],
         older_args: None,
         inherits: &["CURSOR_*"],
-        channel: Channel::FirstPrompt,
+        sets: &[],
+        trusted_args: &[],
+        obeys: &[],
+        asks: true,
+        channel: Channel::Prompt,
         install: "see https://cursor.com/docs/cli, then sign in with cursor-agent login",
+        advice: None,
         sign_in: &[
             ("cursor_login", "CURSOR_API_KEY"),
             ("cursor_login", "CURSOR_AUTH_TOKEN"),
@@ -168,8 +209,16 @@ pub const BACKENDS: &[Backend] = &[
         args: &["acp"],
         older_args: None,
         inherits: &["OPENCODE_*"],
+        sets: &[(
+            "OPENCODE_PERMISSION",
+            r#"{"bash":"ask","edit":"ask","external_directory":"ask","webfetch":"ask"}"#,
+        )],
+        trusted_args: &[],
+        obeys: &[],
+        asks: true,
         channel: Channel::Prompt,
         install: "npm install -g opencode-ai",
+        advice: None,
         sign_in: &[],
     },
     Backend {
@@ -179,19 +228,29 @@ pub const BACKENDS: &[Backend] = &[
         args: &["acp"],
         older_args: None,
         inherits: &["GOOSE_*"],
+        sets: &[("GOOSE_MODE", "approve")],
+        trusted_args: &[],
+        obeys: &[],
+        asks: true,
         channel: Channel::Prompt,
         install: "see the installation page of goose, or npm install -g @aaif/goose",
+        advice: None,
         sign_in: &[],
     },
     Backend {
         name: "pi",
-        about: "pi, through its adapter; it does not connect to the session's MCP servers",
+        about: "pi, through its adapter; it asks nobody, and does not connect to the session's MCP servers",
         program: "pi-acp",
         args: &[],
         older_args: None,
         inherits: &["PI_*"],
+        sets: &[],
+        trusted_args: &[],
+        obeys: &[],
+        asks: false,
         channel: Channel::Prompt,
-        install: "npm install -g @mariozechner/pi-coding-agent pi-acp",
+        install: "npm install -g @earendil-works/pi-coding-agent pi-acp, on Node 22",
+        advice: Some("pi-acp starts `pi`, which takes Node 22.19 or newer"),
         sign_in: &[],
     },
 ];
@@ -215,6 +274,8 @@ pub struct Wanted<'a> {
     pub native_args: &'a [String],
     /// Where the agent works.
     pub workspace: &'a Path,
+    /// True if the user trusts that folder.
+    pub trusted: bool,
     /// What it is told, in order.
     pub system_context: &'a [String],
     /// The MCP servers that it connects to.
@@ -237,6 +298,7 @@ impl<'a> Wanted<'a> {
             command: &[],
             native_args: &[],
             workspace,
+            trusted: false,
             system_context: &[],
             mcp_servers: &[],
             env: BTreeMap::new(),
@@ -290,6 +352,11 @@ pub fn plan(wanted: Wanted<'_>) -> Result<Plan, UnknownBackend> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut env = inherited(kind, known, wanted.inherits, ours);
     env.extend(wanted.env);
+    let sets = known.map_or(&[][..], |known| known.sets);
+    env.extend(
+        sets.iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+    );
     let mut launch = Launch {
         kind,
         env,
@@ -305,6 +372,9 @@ pub fn plan(wanted: Wanted<'_>) -> Result<Plan, UnknownBackend> {
             launch.args = owned(known.args);
             if known.name == NATIVE {
                 launch.args.extend_from_slice(wanted.native_args);
+            }
+            if wanted.trusted {
+                launch.args.extend(owned(known.trusted_args));
             }
             launch.program = match wanted.own {
                 Some(own) if known.name == NATIVE => own.display().to_string(),
@@ -375,7 +445,7 @@ impl Plan {
         self.begin.system_prompt.take_if(|_| !facts.system_prompt);
     }
 
-    /// Whether the agent is told its context as its session begins.
+    /// Returns true if the agent is told its context as its session begins.
     pub fn tells_at_beginning(&self) -> bool {
         self.begin.meta.is_some() || self.begin.system_prompt.is_some()
     }
@@ -503,6 +573,63 @@ mod tests {
             some.into_keys().collect::<Vec<_>>(),
             ["GITHUB_TOKEN", "HTTPS_PROXY"]
         );
+    }
+
+    /// Attack 6: whoever makes an agent, what is ours stays here.
+    #[test]
+    fn no_backend_inherits_what_is_ours() {
+        let ours = [
+            "CONTEXTURE_WORKER_KEY",
+            "CONTEXTURE_HUB_KEY",
+            "CONTEXTURE_HUB_URL",
+            "CONTEXTURE_OWNER_SECRET",
+            "CONTEXTURE_SESSION_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "PATH_OF_SOMEBODY",
+        ];
+        for known in BACKENDS {
+            let kind = match known.name {
+                NATIVE => ChildKind::OwnAgent,
+                _ => ChildKind::Agent,
+            };
+            let asked = ours.map(str::to_owned);
+            let asked = &asked[..5];
+            for more in [&[][..], asked] {
+                let has = inherited(kind, Some(known), more, vars(&ours));
+                assert!(has.is_empty(), "{}: {has:?}", known.name);
+            }
+        }
+    }
+
+    /// Whoever is to answer is asked, whatever the daemon's own environment says.
+    #[test]
+    fn what_makes_an_agent_ask_is_not_overridden() {
+        for known in BACKENDS {
+            let mut wanted = Wanted::new(known.name, Path::new("/"));
+            for (name, _) in known.sets {
+                wanted.env.insert((*name).to_owned(), "auto".to_owned());
+            }
+            let plan = plan(wanted).unwrap();
+            for (name, value) in known.sets {
+                assert_eq!(plan.launch.env[*name], *value, "{}", known.name);
+            }
+        }
+        let sets = |name: &str| backend(name).unwrap().sets;
+        assert_eq!(sets("codex"), [("INITIAL_AGENT_MODE", "workspace-write")]);
+        assert_eq!(sets("goose"), [("GOOSE_MODE", "approve")]);
+    }
+
+    #[test]
+    fn gemini_trusts_the_folders_that_the_user_trusts() {
+        let args = |trusted: bool| {
+            let wanted = Wanted {
+                trusted,
+                ..Wanted::new("gemini", Path::new("/"))
+            };
+            plan(wanted).unwrap().launch.args
+        };
+        assert_eq!(args(false), ["--acp"]);
+        assert_eq!(args(true), ["--acp", "--skip-trust"]);
     }
 
     #[test]

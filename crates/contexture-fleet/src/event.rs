@@ -124,6 +124,14 @@ pub enum Event {
         request_id: String,
         /// What it wants to do.
         title: String,
+        /// The tool, where the agent names it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// Of what kind that is: `edit`, `execute`, …
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kind: Option<String>,
+        /// What the tool would be called with; null where the agent does not tell.
+        arguments: Value,
         /// What may be answered.
         options: Value,
     },
@@ -259,10 +267,12 @@ impl Event {
         const EVENT: usize = 512;
         let values = match self {
             Self::AgentUpdate { update: value, .. }
-            | Self::PermissionAsked { options: value, .. }
             | Self::ToolCalled {
                 arguments: value, ..
             } => held(value),
+            Self::PermissionAsked {
+                arguments, options, ..
+            } => held(arguments) + held(options),
             Self::Answered {
                 usage: Some(usage), ..
             } => held(usage),
@@ -356,10 +366,14 @@ impl Event {
                 session_id,
                 request_id,
                 title,
+                tool,
+                kind,
+                arguments,
                 options,
             } => {
                 texts.extend([agent, session_id, request_id, title]);
-                values.push(options);
+                texts.extend(tool.iter_mut().chain(kind));
+                values.extend([arguments, options]);
             }
             Self::PermissionAnswered {
                 agent,

@@ -79,6 +79,7 @@ pub const TABLE: &[Line] = &[
     line("agent create", &["mine"]),
     line("agent create", &["h", "--ephemeral"]),
     line("agent list", &[]),
+    line("agent permit", &["h"]),
     line("agent prompt", &["h", "hello"]),
     line("agent restart", &["h"]),
     line("agent rm", &["h"]),

@@ -55,6 +55,15 @@ pub enum AgentCommand {
         /// The prompt; `-` is standard input
         text: String,
     },
+    /// Answer what it asks: without a request, list what waits
+    Permit {
+        name: String,
+        /// The request, as it is listed
+        #[arg(requires = "answer")]
+        request: Option<String>,
+        /// Allow it this once, or reject it
+        answer: Option<Permission>,
+    },
     /// Call off what it does
     Cancel { name: String },
     /// Stop it, and end its tokens
@@ -69,6 +78,15 @@ pub enum AgentCommand {
     Rm { name: String },
     /// The backends that are known by name
     Backends,
+}
+
+/// The answer to a permission request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Permission {
+    /// This once
+    Allow,
+    /// Not this time
+    Reject,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -9,8 +9,8 @@ use contexture_server::{Client, ClientError, Fault};
 use contexture_tools::process::{LONGEST_LINE, Lines};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, Tool,
+    Implementation, ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ServerHandler, ServiceExt};
@@ -214,7 +214,27 @@ fn described(tool: ToolDefinition) -> Tool {
         Value::Object(parameters) => parameters,
         _ => serde_json::Map::from_iter([("type".to_owned(), "object".into())]),
     };
+    let annotations = annotations(&tool.rpc_method);
+    // Claude Code offers the tools of a server only when they are searched for, unless they say so.
+    let at_once = serde_json::Map::from_iter([("anthropic/alwaysLoad".to_owned(), true.into())]);
     Tool::new(tool.name, tool.description, parameters)
+        .with_annotations(annotations)
+        .with_meta(MetaObject(at_once))
+}
+
+/// What a host may assume of a tool, so that it need not ask about those that show a page and do nothing else. Of what
+/// is behind a provider's tool we know nothing, and the protocol's defaults assume the worst.
+fn annotations(method: &str) -> ToolAnnotations {
+    let reads = match method {
+        "internal.canvasGet" => true,
+        "internal.canvasUpdate" | "internal.canvasClear" => false,
+        _ => return ToolAnnotations::new(),
+    };
+    ToolAnnotations::new()
+        .read_only(reads)
+        .destructive(false)
+        .idempotent(true)
+        .open_world(false)
 }
 
 /// A call that came to nothing, for the model to read.

@@ -6,6 +6,7 @@
 //! after another, and the next is not read before the last was taken. The official SDK keeps what it reads
 //! in queues without an end, so the connection is our own; its types are the tests' counterpart.
 
+mod calls;
 mod connection;
 mod error;
 mod facts;

@@ -51,8 +51,12 @@ pub struct Ask {
     pub session_id: String,
     /// What it wants to do, for people.
     pub title: String,
+    /// The tool, where the agent names it.
+    pub tool: Option<String>,
     /// Of what kind that is: `edit`, `execute`, …
     pub kind: Option<String>,
+    /// The arguments that the tool would be called with, as far as the agent tells; else null.
+    pub arguments: Value,
     /// All that it tells of the call.
     pub tool_call: Value,
     /// What can be answered.
@@ -157,12 +161,13 @@ async fn listen(shared: &Arc<Shared>, mut reader: Reader) -> Option<String> {
             Incoming::Notice { method, mut params } if method == "session/update" => {
                 let update = taken(&mut params, "update");
                 let session = params["sessionId"].as_str();
-                let known = session.filter(|id| shared.sessions.get(id).is_some());
-                if let (Some(session_id), true) = (known, update.is_object()) {
+                let known = session.and_then(|id| Some((id, shared.sessions.get(id)?)));
+                if let (Some((session_id, session)), true) = (known, update.is_object()) {
                     let mut updates = shared.terminals.told(session_id, &update);
                     updates.push(update);
                     let masked = |update| shared.masked.update(session_id, update);
                     for update in updates.into_iter().flat_map(masked) {
+                        session.calls().hear(&update);
                         shared.host.update(session_id, update);
                         shared.host.caught_up().await;
                     }
@@ -279,11 +284,13 @@ impl Shared {
         }
         let tool_call = self.masked.value(taken(&mut params, "toolCall"));
         let shown = self.masked.choices(&options);
-        let text = |value: &Value| value.as_str().map(|text| bounded(text, 300));
+        let asked = session.calls().asked(&tool_call);
         let ask = Ask {
             session_id,
-            title: text(&tool_call["title"]).unwrap_or_else(|| "use a tool".to_owned()),
-            kind: text(&tool_call["kind"]),
+            title: asked.title.unwrap_or_else(|| "use a tool".to_owned()),
+            tool: asked.tool,
+            kind: asked.kind,
+            arguments: asked.arguments,
             tool_call,
             options: shown.clone(),
         };

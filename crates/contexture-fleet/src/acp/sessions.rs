@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
+use super::calls::Calls;
+
 /// The longest id of a session.
 const LONGEST_ID: usize = 256;
 /// How long an agent may take to stop when it was told to.
@@ -23,6 +25,7 @@ pub(super) struct Session {
     called_off: AtomicBool,
     /// How often turns were called off.
     times: watch::Sender<usize>,
+    calls: Mutex<Calls>,
 }
 
 impl Sessions {
@@ -41,6 +44,7 @@ impl Sessions {
                 turn: Arc::default(),
                 called_off: AtomicBool::new(false),
                 times: watch::Sender::new(0),
+                calls: Mutex::default(),
             })
         });
         true
@@ -74,6 +78,11 @@ impl Session {
     pub fn call_off(&self) {
         self.called_off.store(true, Ordering::Release);
         self.times.send_modify(|times| *times += 1);
+    }
+
+    /// The calls that it has announced.
+    pub fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the turn was called off: an agent may ask before it has heard of it.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use contexture::Payload;
+use contexture::inject::{RESERVED, canvas_tools};
 use contexture::prompt::Section;
 use contexture_agent::clock;
 use contexture_store::{SessionLog, Sessions, StoreError};
@@ -42,6 +43,10 @@ pub(crate) struct Desk {
 
 /// A question that waits for a person. The answer is for this question alone.
 struct Question {
+    /// As it is shown.
+    shown: Value,
+    /// When it was asked.
+    at: Instant,
     options: Vec<Choice>,
     answer: oneshot::Sender<Answer>,
 }
@@ -55,7 +60,7 @@ struct Notes {
     turn: Option<Turn>,
 }
 
-/// What came of a turn so far.
+/// The outcome of a turn so far.
 #[derive(Default)]
 struct Turn {
     /// What the agent said last.
@@ -195,9 +200,14 @@ impl Desk {
         Ok(allowed)
     }
 
-    /// What waits for an answer.
-    pub fn waiting(&self) -> Vec<String> {
-        lock(&self.asked).keys().cloned().collect()
+    /// The questions that wait for an answer, the oldest first.
+    pub fn waiting(&self) -> Vec<Value> {
+        let asked = lock(&self.asked);
+        let mut all: Vec<&Question> = asked.values().collect();
+        all.sort_by_key(|question| question.at);
+        all.into_iter()
+            .map(|question| question.shown.clone())
+            .collect()
     }
 
     async fn write(&self, notes: &mut Notes, payloads: Vec<Payload>) -> Result<(), RpcError> {
@@ -275,6 +285,9 @@ impl Desk {
     }
 
     async fn ask(&self, ask: Ask) -> Answer {
+        if is_for_canvas(&ask) {
+            return yes(&ask.options);
+        }
         match self.permissions {
             Permissions::Allow => return yes(&ask.options),
             Permissions::Deny => return refusal(&ask.options),
@@ -285,31 +298,41 @@ impl Desk {
         };
         let request_id = hex(&id[..6]);
         let (answer, answered) = oneshot::channel();
-        let question = Question {
-            options: ask.options.clone(),
-            answer,
-        };
-        lock(&self.asked).insert(request_id.clone(), question);
         let options: Vec<Value> = ask
             .options
             .iter()
             .map(|option| json!({"optionId": option.id, "name": option.name, "kind": option.kind}))
             .collect();
+        let options = json!(options);
+        let shown = json!({
+            "requestId": request_id,
+            "title": ask.title,
+            "tool": ask.tool,
+            "kind": ask.kind,
+            "arguments": ask.arguments,
+            "options": options,
+        });
+        let mut update = shown.clone();
+        update["sessionUpdate"] = json!("permission_request");
+        update["toolCall"] = ask.tool_call;
+        let question = Question {
+            shown,
+            at: Instant::now(),
+            options: ask.options.clone(),
+            answer,
+        };
+        lock(&self.asked).insert(request_id.clone(), question);
         self.tell(Event::PermissionAsked {
             agent: self.agent.clone(),
             session_id: lock(&self.session).clone(),
             request_id: request_id.clone(),
-            title: ask.title.clone(),
-            options: json!(options),
+            title: ask.title,
+            tool: ask.tool,
+            kind: ask.kind,
+            arguments: ask.arguments,
+            options,
         });
-        self.pass_on(json!({
-            "sessionUpdate": "permission_request",
-            "requestId": request_id,
-            "title": ask.title,
-            "toolCall": ask.tool_call,
-            "options": options,
-        }))
-        .await;
+        self.pass_on(update).await;
         match tokio::time::timeout(self.patience, answered).await {
             Ok(Ok(answer)) => answer,
             _ => {
@@ -365,6 +388,26 @@ fn say(
         }
     }
     log.say(now, payload).map(drop)
+}
+
+/// Returns true if the question is about showing a page on the agent's own canvas, which needs nobody's permission. A
+/// title counts only where it cannot be the text of a command.
+fn is_for_canvas(ask: &Ask) -> bool {
+    let is_plain = matches!(ask.kind.as_deref(), None | Some("other"));
+    let title = ask.tool_call["title"].as_str().filter(|_| is_plain);
+    let named = |name: &str| {
+        let spelled = [
+            format!("{RESERVED}:{name}"),
+            format!("{RESERVED}__{name}"),
+            format!("mcp__{RESERVED}__{name}"),
+            format!("{RESERVED}_{name}"),
+            format!("{RESERVED}: {name}"),
+            format!("{name} ({RESERVED} MCP Server)"),
+        ];
+        let is = |told: Option<&str>| told.is_some_and(|told| spelled.iter().any(|s| s == told));
+        is(ask.tool.as_deref()) || is(title)
+    };
+    canvas_tools().iter().any(|tool| named(&tool.name))
 }
 
 /// A yes for this once, where there is one: nothing is allowed for ever by itself.

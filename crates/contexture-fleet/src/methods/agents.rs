@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Entry, any_object, blocking, list, method, object, params, streaming, text};
-use crate::agents::{self, Agent, Spec, State};
+use crate::agents::{self, Agent, Permissions, Spec, State};
 use crate::backends::{self, Wanted};
 use crate::fleet::Fleet;
 use crate::{Answering, Call, Event, RpcError, Who, Why};
@@ -162,6 +162,16 @@ struct Named {
 fn create(fleet: Arc<Fleet>, mut call: Call) -> Answering {
     Box::pin(async move {
         let spec: Spec = params(&mut call)?;
+        if spec.permissions != Permissions::Allow
+            && backends::backend(&spec.backend_type).is_some_and(|known| !known.asks)
+        {
+            let what = format!(
+                "`{}` acts without asking, so nobody could answer it",
+                spec.backend_type
+            );
+            let hint = "--permissions allow says that it may do what it wants";
+            return Err(RpcError::new(Why::Invalid, what).hint(hint));
+        }
         // Said now, and not when it is started.
         let is_native = spec.backend_type == backends::NATIVE && spec.command.is_empty();
         if spec.model.is_some() && !is_native {

@@ -221,12 +221,12 @@ async fn goose() {
     };
     let tool = "every__echo";
     let server = model(tool);
-    let scene = Scene::new("");
+    // It asks before each call, whatever its own settings are.
+    let scene = Scene::new("").answering(Answer::Selected("allow_once".to_owned()));
     let env = [
         ("GOOSE_PROVIDER", "openai"),
         ("GOOSE_MODEL", "scripted-1"),
         ("GOOSE_DISABLE_KEYRING", "1"),
-        ("GOOSE_MODE", "auto"),
         ("OPENAI_HOST", server.url.trim_end_matches("/v1")),
         ("OPENAI_API_KEY", "not-a-key"),
     ];

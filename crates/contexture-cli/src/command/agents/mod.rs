@@ -1,5 +1,7 @@
 //! `ctx agent`.
 
+mod asked;
+mod permit;
 mod prompt;
 
 use std::fmt::Write as _;
@@ -8,7 +10,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{print, print_json, runtime};
-use crate::args::{AgentCommand, AgentCreate};
+use crate::agent::{LOCAL, chosen, local};
+use crate::args::{AgentCommand, AgentCreate, AgentOptions};
+use crate::config;
 use crate::error::CliError;
 use crate::fleet::{Reach, daemon_only, reach};
 use crate::output::note;
@@ -28,6 +32,14 @@ pub fn agents(what: &AgentCommand, json: bool, dir: Option<&Path>) -> Result<(),
             AgentCommand::Rm { name } => simple("agent.remove", name),
             AgentCommand::List => return list(&reach(dir)?, json).await,
             AgentCommand::Backends => return backends(&reach(dir)?, json).await,
+            AgentCommand::Permit {
+                name,
+                request,
+                answer,
+            } => {
+                let answer = request.as_deref().zip(*answer);
+                return permit::permit(&daemon_only(dir)?, name, answer, json).await;
+            }
             AgentCommand::Prompt { name, text } => {
                 return prompt::prompt(&daemon_only(dir)?, name, text, json).await;
             }
@@ -39,6 +51,9 @@ pub fn agents(what: &AgentCommand, json: bool, dir: Option<&Path>) -> Result<(),
             | AgentCommand::Cancel { .. } => Reach::Daemon(daemon_only(dir)?),
             _ => reach(dir)?,
         };
+        if let AgentCommand::Start { name } | AgentCommand::Restart { name } = what {
+            fetch_model(&fleet, name, dir).await?;
+        }
         let agent = fleet.call(method, params).await?;
         if json {
             return print_json(&agent);
@@ -54,6 +69,28 @@ pub fn agents(what: &AgentCommand, json: bool, dir: Option<&Path>) -> Result<(),
         }
         Ok(())
     })
+}
+
+/// Fetches the model of an agent of our own beforehand, where it can be seen how that goes on: in the daemon it would be
+/// a start that takes long, or too long.
+async fn fetch_model(fleet: &Reach, name: &str, dir: Option<&Path>) -> Result<(), CliError> {
+    let agent = fleet.call("agent.show", json!({"name": name})).await?;
+    let has_command = agent["command"]
+        .as_array()
+        .is_some_and(|all| !all.is_empty());
+    if agent["backendType"] != "native" || has_command || agent["state"] == "running" {
+        return Ok(());
+    }
+    // It has the settings of the folder that it works in.
+    let config = match agent["workspace"].as_str() {
+        Some(folder) => config::load_at(None, Path::new(folder))?,
+        None => config::load(dir)?,
+    };
+    let (spec, _) = chosen(&AgentOptions::default(), &config);
+    match spec.strip_prefix(LOCAL) {
+        Some(model) => local::fetched(model).await,
+        None => Ok(()),
+    }
 }
 
 fn spec(options: &AgentCreate) -> Result<Value, CliError> {

@@ -11,7 +11,7 @@ use crate::fleet::stream;
 use crate::output::note;
 use crate::view::{Choice, Question, Screen, safe};
 
-/// How often what an agent says is drawn, where it has changed.
+/// Interval at which the agent's text is drawn anew, where it has changed.
 const REFRESH: Duration = Duration::from_millis(90);
 
 /// `ctx agent prompt`: shows what the agent says and does, and puts its questions to whoever sits there.
@@ -120,16 +120,18 @@ async fn answer(
         who: Some(name),
         title,
         kind: text("kind"),
-        arguments: match &update["arguments"] {
-            Value::Null => Some(&update["toolCall"]["rawInput"]),
-            arguments => Some(arguments),
-        },
+        arguments: Some(&update["arguments"]),
         changed: None,
         choices: &choices,
     };
     let Some(terminal) = Terminal::here(screen) else {
         let asks = question.about(screen.paint());
-        screen.note(&[format!("{asks}    the dashboard answers it")])?;
+        let request = safe(text("requestId").unwrap_or_default());
+        let how = format!(
+            "`ctx agent permit {} {request} allow`, or `reject`",
+            safe(name)
+        );
+        screen.note(&[format!("{asks}    {how}, answers it")])?;
         return Ok(());
     };
     let chosen = terminal.choose(&question).await;
