@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::attacks::a56_streams::{Scene, commands};
 use crate::common::SESSION;
 
-/// How long a command may go on before it counts as one that serves.
+/// Time that a command may go on before it counts as one that serves.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a command printed, said, and ended with; no code where it served, and had to be ended.
+/// The output, the errors and the exit code of a command; no code where it served, and had to be ended.
 fn ended(scene: &Scene, args: &[&str]) -> (String, String, Option<i32>) {
     let serves = matches!(args, ["serve", "--listen", ..] | ["worker", ..]);
     let mut child = scene
@@ -88,7 +88,7 @@ fn every_command_prints_json() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether a command speaks with a peer, here with nobody.
+/// Returns true if a command speaks with a peer, here with nobody.
 fn is_protocol(args: &[&str]) -> bool {
     matches!(args, ["acp", ..] | ["mcp", "serve", ..] | ["chat", ..])
 }

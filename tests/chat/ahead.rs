@@ -1,4 +1,4 @@
-//! What is typed while a reply arrives is there at the next prompt.
+//! Typing ahead: text that is typed while a reply arrives is there at the next prompt.
 
 use serde_json::json;
 

@@ -85,7 +85,7 @@ fn a_resized_terminal_is_used_as_it_is() {
     terminal.leaves();
 }
 
-/// What a model says cannot command the terminal, also where it is Markdown, and what is shown of a reply that is cut is
+/// A model's reply cannot command the terminal, also where it is Markdown, and what is shown of a reply that is cut is
 /// right.
 // needs: tmux
 #[test]

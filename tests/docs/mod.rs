@@ -94,7 +94,7 @@ fn every_page_that_shows_commands_is_run() {
     );
 }
 
-/// What is shown of `contexture.json` is one.
+/// Every `contexture.json` that the manual shows is valid.
 #[test]
 fn every_configuration_that_is_shown_is_right() {
     let scene = Scene::new("");
@@ -124,7 +124,7 @@ fn every_configuration_that_is_shown_is_right() {
     assert!(shown > 3, "{shown} blocks");
 }
 
-/// What is checked here can fail.
+/// The checks of this file can fail.
 #[test]
 fn a_command_that_fails_is_named() {
     let scene = Scene::new("");

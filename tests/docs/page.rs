@@ -10,7 +10,7 @@ pub struct Block {
     pub place: String,
     /// The word behind the fence.
     pub language: String,
-    /// What it needs to be run, where it says so: "```sh needs: network".
+    /// Its requirement to be run, where it says so: "```sh needs: network".
     pub needs: Option<String>,
     pub text: String,
 }
@@ -65,7 +65,7 @@ impl Block {
         }
     }
 
-    /// Whether it shows commands and does not say so.
+    /// Returns true if it shows commands and does not say so.
     pub fn hides_commands(&self) -> bool {
         let typed = |line: &str| {
             line.starts_with("ctx ") || line.starts_with("$ ") || line.starts_with("./ctx")

@@ -15,7 +15,7 @@ use crate::common::Project;
 use crate::model_server::{Answer, ModelServer, Piece, Seen};
 use crate::small_model;
 
-/// How long a block may take, in seconds.
+/// Time limit of a block, in seconds.
 const PATIENCE: &str = "120";
 
 pub struct Scene {
@@ -35,7 +35,7 @@ impl Scene {
         scene
     }
 
-    /// Whether what a block needs is here after all.
+    /// Returns true if a block's requirement is here after all.
     pub fn has(&self, needs: &str) -> bool {
         needs == "a model file" && small_model::weights().is_some()
     }
@@ -186,7 +186,7 @@ esac
 exec "CTX" "$@"
 "#;
 
-/// What a page takes for granted.
+/// The commands that prepare what a page takes for granted.
 fn prelude(page: &str) -> &'static str {
     match page {
         "README.md" => "cp compose.json agent.json",

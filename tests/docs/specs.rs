@@ -37,7 +37,7 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Whether the code names a test; an error where that does not exist.
+    /// Returns true if the code names a test; an error where that does not exist.
     fn names_test(&mut self, code: &str) -> Result<bool, String> {
         let (file, name) = code.split_once("::").unwrap_or((code, ""));
         let file = self.names.get(file).copied().unwrap_or(file);
@@ -120,7 +120,7 @@ fn every_clause_has_a_test_that_exists_or_a_reason() {
     assert!(wrong.is_empty(), "docs/specs.md: {wrong:#?}");
 }
 
-/// What is checked above can fail.
+/// The checks above can fail.
 #[test]
 fn a_test_that_is_not_there_is_found() {
     let mut files = Files {

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::model_server::{Answer, Piece, Seen};
 
-/// What a request is about.
+/// A request as a model sees it: the offered tools, and the last words.
 pub struct Asked {
     /// The tools that are offered; one of a namespace as `space::name`.
     pub tools: Vec<String>,
-    /// Whether it brings the result of a call.
+    /// True if it brings the result of a call.
     pub brings_result: bool,
     /// The last words of whoever asks.
     pub words: String,

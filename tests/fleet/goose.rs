@@ -21,7 +21,7 @@ fn program() -> Option<PathBuf> {
     None
 }
 
-/// Whether it is a turn's request, and not one for a title or the like.
+/// Returns true for a turn's request, and false for one for a title or the like.
 fn is_turn(seen: &Seen) -> bool {
     let body = String::from_utf8_lossy(&seen.body);
     seen.path.ends_with("/chat/completions") && body.contains(r#""name":"shell""#)

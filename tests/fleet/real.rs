@@ -19,7 +19,7 @@ const SHOW: &str = "Show a page on your canvas.";
 const REMOVE: &str = "Remove the folder named important.";
 const COMMAND: &str = "rm -rf important";
 
-/// How an agent is put through it.
+/// The backend and the tools of an agent under test.
 struct Way {
     backend: &'static str,
     /// The canvas's tool as it calls that; none where it has no tools of ours.

@@ -1,4 +1,4 @@
-//! What agents did, as their sessions have it.
+//! The record of agents' work: the entries that their sessions have of it.
 
 use serde_json::{Value, json};
 

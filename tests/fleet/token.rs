@@ -1,4 +1,4 @@
-//! Where a session's token is: in a file of its owner's, and nowhere else; and who finds it there.
+//! The place of a session's token: in a file of its owner's, and nowhere else; and who finds it there.
 
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::common::{Project, ROOT};
 use crate::fleet::scene::Daemon;
 
-/// What stood before a prompt, and what its session began with.
+/// The text that stood before a prompt, and what its session began with.
 #[track_caller]
 fn told(daemon: &Daemon) -> (String, Value) {
     let said = daemon.prompt("bot", "told");
@@ -126,7 +126,7 @@ fn a_change_between_stop_and_start_is_told_and_logged_with_the_next_prompt() {
     daemon.ctx(&["inspect", &inspected]).success();
 }
 
-/// What a turn told that failed or was called off may not have been heard.
+/// A turn that failed or was called off counts as unheard: what it told may not have been taken in.
 #[test]
 fn a_turn_that_failed_told_nothing() {
     let daemon = with_rules("scripted");

@@ -38,7 +38,7 @@ fn words(body: &Value) -> String {
     )
 }
 
-/// Whether a text names this tool. One whose name is an ordinary word counts where it is marked as a name.
+/// Returns true if a text names this tool. One whose name is an ordinary word counts where it is marked as a name.
 fn names(text: &str, tool: &str) -> bool {
     if !tool.contains('_') {
         return [format!("`{tool}`"), format!("call {tool}")]

@@ -123,7 +123,7 @@ fn a_projects_template_does_not_lead_out_of_it() {
     assert!(!stderr.contains("the secret"));
 }
 
-/// What our own agent is told of its work can be replaced too, and is told what it is offered.
+/// The rules for our own agent's work can be replaced too, and get the tools that it is offered.
 #[test]
 fn the_agents_own_rules_can_be_replaced() {
     use crate::agent::scene::{Scene, says};

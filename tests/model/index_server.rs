@@ -67,7 +67,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether it asks for the file, under any name, and not for a page.
+    /// Returns true if it asks for the file, under any name, and not for a page.
     fn is_of_file(&self) -> bool {
         self.path.ends_with(".whl") || self.path.ends_with(".gguf")
     }

@@ -6,7 +6,7 @@ use contexture_model::weights::KNOWN;
 
 use crate::common::Project;
 
-/// Whether pip itself reaches no index that has a package.
+/// Returns true if pip itself reaches no index that has a package.
 pub fn index_lacks(project: &str) -> bool {
     let asked = Command::new("python3")
         .args(["-m", "pip", "--timeout", "10", "--retries", "0"])

@@ -1,4 +1,5 @@
-//! What `ctx` says of itself: schemas, settings, events, manual pages, the health of the machine; and a build of many sessions.
+//! The descriptions that `ctx` gives of itself: schemas, settings, events, manual pages, the health of the machine; and
+//! a build of many sessions.
 
 mod batch;
 mod config;

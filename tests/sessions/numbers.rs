@@ -280,7 +280,7 @@ fn commands_agree_on_a_request() {
     }
 }
 
-/// What `ctx tokens` counts is what `ctx build` makes of it.
+/// The count of `ctx tokens` is what `ctx build` makes of it.
 #[test]
 fn a_request_costs_what_was_counted() {
     let project = Project::new();

@@ -102,8 +102,8 @@ pub fn open(
     })
 }
 
-/// Whether a folder may be trusted for the user: its project is trusted as it is now, or there is nothing that could
-/// instruct anybody.
+/// Returns true if a folder may be trusted for the user: its project is trusted as it is now, or there is nothing that
+/// could instruct anybody.
 fn may_trust(folder: &Path, obeyed: &[&str]) -> bool {
     let Ok(config) = config::load_at(None, folder) else {
         return false;

@@ -113,7 +113,7 @@ fn missing(name: &str, shelf: &Shelf) -> CliError {
     }
 }
 
-/// What reads for a model: its tokenizer, and its window where that is known.
+/// The tokenizer of a model, and its window where that is known.
 pub struct Reader {
     pub tokenizer: Arc<dyn Tokenizer>,
     pub window: Option<usize>,

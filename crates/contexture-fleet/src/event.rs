@@ -130,7 +130,7 @@ pub enum Event {
         /// Of what kind that is: `edit`, `execute`, …
         #[serde(skip_serializing_if = "Option::is_none")]
         kind: Option<String>,
-        /// What the tool would be called with; null where the agent does not tell.
+        /// The arguments that the tool would be called with; null where the agent does not tell.
         arguments: Value,
         /// What may be answered.
         options: Value,

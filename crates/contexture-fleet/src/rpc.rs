@@ -69,7 +69,7 @@ pub struct Method {
     pub who: Who,
     /// Whether it tells something before its answer.
     pub streams: bool,
-    /// Whether programs ask it again and again: an answer is not worth a line of the log.
+    /// True if programs ask it again and again: an answer is not worth a line of the log.
     pub polled: bool,
     /// The JSON Schema of its parameters.
     pub params: Value,

@@ -88,7 +88,7 @@ pub fn base() -> impl Iterator<Item = (&'static str, OsString)> {
         .filter_map(|name| Some((name, std::env::var_os(name)?)))
 }
 
-/// Whether a variable is a session's, which no program takes over from us: it is told its own, or none.
+/// Returns true if a variable is a session's, which no program takes over from us: it is told its own, or none.
 pub fn is_of_session(name: &str) -> bool {
     SESSION.contains(&name)
 }

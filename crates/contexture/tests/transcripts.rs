@@ -141,7 +141,7 @@ fn a_long_session_keeps_its_prefix() {
     }
 }
 
-/// What a receipt prints adds up to its total, and nothing is more than the whole.
+/// Checks that the parts of a receipt add up to its total, and that nothing is more than the whole.
 #[track_caller]
 fn check_sums(receipt: &Receipt, what: &str) {
     let Receipt {

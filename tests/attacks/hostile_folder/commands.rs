@@ -17,7 +17,7 @@ pub struct Line {
     pub serves: bool,
     /// The program that it is there to start.
     pub starts: Option<&'static str>,
-    /// Whether it tries which sandbox works: in mounts of its own, whatever the folder holds.
+    /// True if it tries which sandbox works: in mounts of its own, whatever the folder holds.
     pub tries_sandbox: bool,
 }
 

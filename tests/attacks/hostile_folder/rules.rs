@@ -15,7 +15,7 @@ pub struct Rules {
     pub peers: Vec<u16>,
     /// A program that this command exists to start.
     pub starts: Option<&'static str>,
-    /// Whether it may change the mounts of a namespace of its own, to see which sandbox works.
+    /// True if it may change the mounts of a namespace of its own, to see which sandbox works.
     pub tries_sandbox: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Who an agent is to be, and the step that it takes: the sections of spec 004, from flags and the configuration.
+//! The persona of an agent and its workflow step: the sections of spec 004, from flags and the configuration.
 
 use std::path::Path;
 

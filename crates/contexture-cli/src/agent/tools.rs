@@ -19,10 +19,10 @@ use crate::error::CliError;
 use crate::skills;
 use crate::store::Home;
 
-/// How long the first turn waits for MCP servers that are starting.
+/// Time that the first turn waits for MCP servers that are starting.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// What a toolset is made from.
+/// The parts of a toolset.
 pub struct Kit {
     tools: Vec<Arc<dyn Tool>>,
     /// The servers that some of the tools come from.

@@ -129,7 +129,7 @@ pub enum Canvas {
     List,
 }
 
-/// Where the daemon is that a session belongs to. Its token is in CONTEXTURE_SESSION_TOKEN, or in the file that
+/// The address of the daemon that a session belongs to. Its token is in CONTEXTURE_SESSION_TOKEN, or in the file that
 /// CONTEXTURE_SESSION_TOKEN_FILE names.
 #[derive(Debug, ClapArgs)]
 pub struct At {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Command;
 
-/// What is said of `ctx` in a page: code spans, and the lines of blocks.
+/// Returns every mention of `ctx` in a page: code spans, and the lines of blocks.
 fn said(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_block = false;
@@ -26,7 +26,7 @@ fn said(page: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with it.
+/// Returns the error in a command line, if it has one.
 fn wrong(root: &Command, line: &str) -> Option<String> {
     let line = line.split(" # ").next().unwrap_or_default();
     let mut words = line.split_whitespace().skip(1).peekable();

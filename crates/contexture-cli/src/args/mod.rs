@@ -129,7 +129,7 @@ pub enum Command {
     Config(ConfigCommand),
     /// The JSON Schema of what a command reads or prints
     Schema(Schema),
-    /// What happened in the project's fleet: agents, sessions, tools, tasks
+    /// Events of the project's fleet: agents, sessions, tools, tasks
     Events(Events),
     /// Print completions for a shell
     Completions {

@@ -1,4 +1,4 @@
-//! What describes `ctx` itself: its configuration, schemas, events and manual pages.
+//! Arguments of the commands that describe `ctx` itself: its configuration, schemas, events and manual pages.
 
 use std::path::PathBuf;
 
@@ -54,21 +54,21 @@ pub struct Schema {
 /// The documents that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaName {
-    /// What `ctx build --json` prints
+    /// The output of `ctx build --json`
     Build,
-    /// What `ctx update --json` prints
+    /// The output of `ctx update --json`
     Update,
-    /// A line of what `ctx replay --json` prints
+    /// A line of the output of `ctx replay --json`
     Replay,
-    /// What `ctx diff --json` prints
+    /// The output of `ctx diff --json`
     Diff,
-    /// What `ctx inspect --json` prints
+    /// The output of `ctx inspect --json`
     Inspect,
-    /// What `ctx compose` reads
+    /// The input of `ctx compose`
     Compose,
-    /// What `ctx inject --meta` reads
+    /// The input of `ctx inject --meta`
     Inject,
-    /// What `ctx pool add --file` reads
+    /// The input of `ctx pool add --file`
     Pool,
     /// contexture.json
     Config,

@@ -1,3 +1,5 @@
+//! Builds of many sessions in one process: `ctx build --all`, a session a line in and a result a line out.
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,7 @@ use crate::output::{self, Out, note};
 use crate::settings::settings;
 use crate::view::{Paint, plural, thousands};
 
-/// How often the progress is drawn anew.
+/// Interval at which the progress is drawn anew.
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// `ctx build --all`: a session a line in, a result a line out. A line that fails is named, and does not end it; one session
@@ -100,7 +102,7 @@ fn in_words(line: usize, built: &Built<'_>) -> String {
     )
 }
 
-/// How far it is: drawn on a terminal that shows nothing else.
+/// The progress of the build: drawn on a terminal that shows nothing else.
 struct Progress {
     built: usize,
     failed: usize,

@@ -1,3 +1,5 @@
+//! `ctx config`: the settings in effect with their sources, and the schema of `contexture.json`.
+
 use std::path::Path;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! `ctx events`: the fleet's events, from the log or as they happen.
+
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -29,7 +31,7 @@ pub fn events(options: &Events, json: bool, dir: Option<&Path>) -> Result<(), Cl
     past(&wanted, dir)
 }
 
-/// What of it is printed, and how.
+/// The selection of events to print, and their format.
 struct Wanted<'a> {
     since: Option<String>,
     options: &'a Events,

@@ -1,3 +1,5 @@
+//! `ctx man`: manual pages, made from the definitions of the commands.
+
 use std::path::Path;
 
 use clap::Command;

@@ -222,8 +222,8 @@ fn described(tool: ToolDefinition) -> Tool {
         .with_meta(MetaObject(at_once))
 }
 
-/// What a host may assume of a tool, so that it need not ask about those that show a page and do nothing else. Of what
-/// is behind a provider's tool we know nothing, and the protocol's defaults assume the worst.
+/// The hints that a host gets about a tool, so that it need not ask about those that show a page and do nothing else.
+/// Of what is behind a provider's tool we know nothing, and the protocol's defaults assume the worst.
 fn annotations(method: &str) -> ToolAnnotations {
     let reads = match method {
         "internal.canvasGet" => true,

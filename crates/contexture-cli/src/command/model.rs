@@ -175,7 +175,7 @@ fn kind(weights: &Weights) -> Option<String> {
     ))
 }
 
-/// Whether a model was trained to call tools, in words. One that was not is told how in its instructions.
+/// The words for a model that was trained to call tools. One that was not is told how in its instructions.
 const CALLS_TOOLS: &str = "calls tools";
 const NO_TOOL_FORM: &str = "no tool form";
 

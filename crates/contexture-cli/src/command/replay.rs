@@ -103,7 +103,7 @@ fn difference(entries: &[Entry], step: &Step, recorded: String) -> CliError {
 struct Replayed {
     input: BuildInput,
     settings: Settings,
-    /// Whether no option says what counts.
+    /// True if no option names a model or a tokenizer: then the model of each record counts.
     counts_by_record: bool,
     /// The bounds of models on this machine.
     local: LocalConfig,

@@ -1,3 +1,5 @@
+//! `ctx schema`: the JSON Schemas of documents that `ctx` reads and writes.
+
 use clap::ValueEnum;
 use serde_json::{Value, json};
 

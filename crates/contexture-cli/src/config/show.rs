@@ -12,7 +12,7 @@ use crate::agent::DEFAULT;
 use crate::error::CliError;
 use crate::{store, trust, user, work};
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Default,
@@ -42,7 +42,7 @@ pub struct Settings {
     pub all: Vec<Setting>,
 }
 
-/// What an option says of a key: the key, the option, the value.
+/// A value given by an option: the key, the option, the value.
 pub type Given = (&'static str, &'static str, Option<Value>);
 
 /// Variables that stand over the files.

@@ -48,7 +48,7 @@ impl ContextProvider for FromCommand {
 const CALL: &str = "call";
 
 impl FromCommand {
-    /// What the program says to this.
+    /// Runs the program with this input and returns its output.
     fn run(&self, input: &Value) -> Result<Vec<u8>, String> {
         super::still_trusted(&self.of, &self.root, self.judge)?;
         let program = Program {

@@ -122,8 +122,8 @@ fn still_trusted(of: &ProviderConfig, root: &Path, judge: Judge) -> Result<(), S
     Ok(())
 }
 
-/// Whether an agent reads the project's rules and skills, and connects to its servers, itself: our own does, in the
-/// project.
+/// Returns true if an agent reads the project's rules and skills, and connects to its servers, itself: our own does, in
+/// the project.
 fn reads_project(meta: &AgentInstanceMeta, root: &Path) -> bool {
     meta.backend_type == contexture_fleet::backends::NATIVE
         && !meta.more.contains_key("ownCommand")

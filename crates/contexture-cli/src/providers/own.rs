@@ -29,7 +29,7 @@ pub struct Provided {
     pub sections: Vec<Section>,
     pub servers: Vec<ServerConfig>,
     pub tools: Vec<Arc<dyn Tool>>,
-    /// What a person should know of providers that failed, and of texts that were left out.
+    /// Notices for a person about providers that failed, and texts that were left out.
     pub notices: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::args::SchemaName;
 use crate::config;
 
-/// What several schemas refer to as `#/$defs/NAME`.
+/// The definitions that several schemas refer to as `#/$defs/NAME`.
 const SHARED: &str = include_str!("shared.json");
 
 /// The schema of this name, with the definitions that it refers to.

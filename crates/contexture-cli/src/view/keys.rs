@@ -11,7 +11,7 @@ use crate::output::draw;
 /// The terminal's own settings, to go back to.
 pub struct Keys {
     own: Termios,
-    /// What was typed before a question, for the next prompt.
+    /// Bytes that were typed before a question, for the next prompt.
     ahead: Mutex<Vec<u8>>,
 }
 
@@ -38,8 +38,8 @@ impl Keys {
         })
     }
 
-    /// What is typed is kept for the next prompt and not shown: it would stand in the middle of what is. Ctrl-C
-    /// still stops, and takes nothing of it away.
+    /// Turns off the echo, and keeps typed text for the next prompt: shown, it would stand in the middle of the output.
+    /// Ctrl-C still stops, and takes nothing of it away.
     pub fn hush(&self) {
         let mut quiet = self.own.clone();
         quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
@@ -49,7 +49,7 @@ impl Keys {
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &quiet);
     }
 
-    /// What was typed before a question.
+    /// Takes the text that was typed before a question.
     pub fn ahead(&self) -> String {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         edited(&std::mem::take(&mut *ahead))
@@ -88,7 +88,8 @@ impl Keys {
     }
 }
 
-/// What keys have typed, as a line editor would have it: without what was deleted again, and without other commands.
+/// The text that keys have typed, as a line editor would have it: without what was deleted again, and without other
+/// commands.
 fn edited(keys: &[u8]) -> String {
     let typed = String::from_utf8_lossy(keys);
     let typed = PASTE

@@ -72,7 +72,7 @@ impl Question<'_> {
         text
     }
 
-    /// What is asked, without the answers.
+    /// The text of the question, without the answers.
     pub fn about(&self, paint: Paint) -> String {
         let mut text = String::new();
         let title = shortened(self.title);

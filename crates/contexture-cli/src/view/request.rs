@@ -29,7 +29,7 @@ const RESERVED: Source = Source("reserved", 96, 'o');
 const FREE: Source = Source("free", 238, '·');
 const ORDER: [Source; 7] = [TOOLS, SYSTEM, SUMMARY, NOTE, USER, ASSISTANT, RESULT];
 
-/// What fills the budget, in order: the parts of the request, what is reserved, what is free.
+/// The parts of the budget, in order: those of the request, the reserve, the free rest.
 fn parts(receipt: &Receipt) -> Vec<(Source, usize)> {
     let budget = &receipt.budget;
     let rest = [

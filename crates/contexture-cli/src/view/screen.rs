@@ -27,7 +27,7 @@ pub struct Screen {
 struct State {
     /// Rows at the bottom that will be drawn anew, each by its width.
     drawn: Vec<usize>,
-    /// What the model says, where it is rendered.
+    /// The model's reply, where it is rendered.
     reply: Reply,
     /// When the end of it was drawn last, and whether it has changed since.
     reply_drawn: Option<Instant>,
@@ -55,7 +55,7 @@ enum Last {
 
 /// The most rows of tools that move.
 const ROWS: usize = 10;
-/// How often the end of a reply is drawn at most.
+/// Shortest interval at which the end of a reply is drawn.
 const REDRAW: Duration = Duration::from_millis(40);
 
 impl Screen {
@@ -115,8 +115,8 @@ impl Screen {
         }
     }
 
-    /// What the model says, as it arrives: rendered where rows may move, as it was written elsewhere. There white space at
-    /// its end waits for what follows.
+    /// Shows the model's text as it arrives: rendered where rows may move, as it was written elsewhere. There white
+    /// space at its end waits for what follows.
     pub fn say(&self, text: &str) -> std::io::Result<()> {
         let mut state = self.state();
         let text = state.pieces.add(text);

@@ -174,7 +174,7 @@ pub fn told(context: &str) -> Section {
     }
 }
 
-/// What makes up for a tool that is missing.
+/// Remedy for a tool that is missing.
 pub const PROVIDE: &str = "have an MCP server provide it (mcpServers in contexture.json), or say which tool does it: \
                            `ctx pool map CAPABILITY TOOL…`";
 

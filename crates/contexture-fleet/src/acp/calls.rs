@@ -19,7 +19,7 @@ const MAX_TITLE_CHARS: usize = 300;
 
 /// Arguments that are a command, which says best what is asked.
 const COMMANDS: [&str; 2] = ["command", "cmd"];
-/// Where agents name the tool, beside its title.
+/// Places where agents name the tool, beside its title.
 const NAMES: [&str; 3] = [
     "/name",
     "/_meta/claudeCode/toolName",
@@ -30,12 +30,12 @@ const NAMES: [&str; 3] = [
 #[derive(Debug, Default)]
 pub(super) struct Calls(VecDeque<(String, Facts)>);
 
-/// What an agent has told of a call.
+/// The facts that an agent has told of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Facts {
     /// The tool, as the agent calls it.
     pub tool: Option<String>,
-    /// What it does, for people.
+    /// A description of the call, for people.
     pub title: Option<String>,
     /// Of what kind that is.
     pub kind: Option<String>,
@@ -74,7 +74,7 @@ impl Calls {
         }
     }
 
-    /// What is asked about: as the question has it, completed with what is known of the call.
+    /// The call that a question is about: as the question has it, completed with what is known of the call.
     pub fn asked(&self, question: &Value) -> Facts {
         let own = Facts::read(question);
         let known = id(question).and_then(|id| self.0.iter().find(|(known, _)| known == id));
@@ -116,7 +116,7 @@ impl Facts {
         }
     }
 
-    /// What is known here, and else what was known before.
+    /// Fills in from earlier facts what is not known here.
     fn or(self, before: Self) -> Self {
         Self {
             tool: self.tool.or(before.tool),

@@ -86,7 +86,7 @@ impl Masked {
         out
     }
 
-    /// What can be shown of a call's update: what a command prints comes in pieces too.
+    /// The part of a call's update that can be shown: what a command prints comes in pieces too.
     fn call(
         &self,
         streams: &mut Streams,
@@ -128,7 +128,7 @@ impl Masked {
         out
     }
 
-    /// What was held back of texts that are over.
+    /// The rest that was held back of texts that are over.
     fn ended(&self, streams: &mut Streams, over: impl Fn(&(String, Source)) -> bool) -> Vec<Value> {
         let ended = streams.extract_if(|key, _| over(key));
         let rest = ended.flat_map(|(_, mut stream)| stream.finish(&self.mask));

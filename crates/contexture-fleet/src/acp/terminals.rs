@@ -38,7 +38,7 @@ const MAX_CALL_ID_BYTES: usize = 200;
 /// The terminals of a connection.
 pub(super) struct Terminals {
     supervisor: Option<Vec<OsString>>,
-    /// Where commands find the session that they run in.
+    /// Variables by which commands find the session that they run in.
     env: Vec<(String, String)>,
     all: Mutex<All>,
 }

@@ -11,17 +11,17 @@ use serde_json::Value;
 use crate::acp::record::TurnEnd;
 use crate::backends::in_prompt;
 
-/// What a session's agent is to be told and was told.
+/// The system context of a session's agent: what it is to be told, and what it was told.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Context {
     current: Vec<Section>,
     /// The sections that the log has in effect.
     logged: Vec<Section>,
-    /// What the agent was told; nothing is known of a session's agent at first.
+    /// The sections that the agent was told; nothing is known of a session's agent at first.
     told: Option<Vec<Section>>,
 }
 
-/// What goes out with a prompt.
+/// The context that goes out with a prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
     /// The whole context, where any of it is new to the agent.
@@ -74,7 +74,7 @@ impl Context {
         sections
     }
 
-    /// What is to go out with the next prompt.
+    /// The context that is to go out with the next prompt.
     pub fn delivery(&self) -> Delivery {
         let is_known = match &self.told {
             Some(told) => same(told, &self.current),
@@ -141,7 +141,7 @@ impl Context {
     }
 }
 
-/// Whether an agent that was told one knows the other: the same texts, in whatever order.
+/// Returns true if an agent that was told one knows the other: the same texts, in whatever order.
 fn same(told: &[Section], current: &[Section]) -> bool {
     let has = |all: &[Section], one: &Section| {
         all.iter()

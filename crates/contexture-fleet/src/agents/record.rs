@@ -148,7 +148,7 @@ impl Record {
         }
     }
 
-    /// What providers are told of it beside the spec's fields.
+    /// The facts that providers are told of it beside the spec's fields.
     fn facts(&self) -> Map<String, Value> {
         let mut facts = Map::new();
         if let Some(folder) = &self.spec.workspace {

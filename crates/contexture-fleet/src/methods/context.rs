@@ -69,8 +69,8 @@ fn estimate(fleet: Arc<Fleet>, call: Call) -> Answering {
     }))
 }
 
-/// What came in, and the settings for it: the project's, which count as the input's model does. The manager puts what
-/// the input says of itself on top.
+/// Reads the input, and the settings for it: the project's, which count as the input's model does. The manager puts
+/// what the input says of itself on top.
 fn read(fleet: &Fleet, params: &Value) -> Result<(BuildInput, Settings), RpcError> {
     let input = BuildInput::read(params.to_string().as_bytes())?;
     let mut settings = fleet.settings.clone();

@@ -14,7 +14,7 @@ use crate::fleet::Fleet;
 use crate::tokens::Grant;
 use crate::{Event, RpcError, Why};
 
-/// How much of a text is noted.
+/// Maximum characters of a text that is noted.
 const NOTED: usize = 200;
 
 /// The beginning of the host's own methods: no provider answers one.

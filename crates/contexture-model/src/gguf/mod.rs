@@ -132,7 +132,7 @@ impl Header {
         })
     }
 
-    /// Whether a template says how tools are called.
+    /// Returns true if a template says how tools are called.
     pub fn knows_tools(&self) -> bool {
         let templates = self
             .chat_template

@@ -108,7 +108,7 @@ impl Ask {
         })
     }
 
-    /// Whether a call may come.
+    /// Returns true if a call may come.
     pub fn may_call(&self) -> bool {
         matches!(self.wanted, Wanted::Any | Wanted::Call(_))
     }

@@ -11,9 +11,9 @@ use super::ask::name;
 use super::form::Form;
 use super::words::function;
 
-/// What a fence around a call is labelled with.
+/// Labels of a fence around a call.
 const LABELS: [&str; 6] = ["", "json", "tool_call", "tool_calls", "tool_code", "xml"];
-/// What Llama may begin a call with.
+/// The mark that Llama may begin a call with.
 const PYTHON: &str = "<|python_tag|>";
 /// The most memory that a pattern in a tool's schema may take.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
@@ -35,7 +35,7 @@ pub(super) fn message(text: &str, form: &Form, tools: &[Value], id: &str) -> Mes
     message
 }
 
-/// Whether an answer that begins like this may be nothing but calls in JSON.
+/// Returns true if an answer that begins like this may be nothing but calls in JSON.
 pub(super) fn may_be_whole(text: &str) -> bool {
     let plain = text.trim_start();
     let Some(fenced) = plain.strip_prefix("```") else {
@@ -172,7 +172,7 @@ fn numbered(mut calls: Vec<ToolCall>, id: &str) -> Vec<ToolCall> {
     calls
 }
 
-/// Whether a tool takes these arguments. A schema that makes no sense takes any object.
+/// Returns true if a tool takes these arguments. A malformed schema takes any object.
 fn allows(tool: &Value, call: &ToolCall) -> bool {
     let Some(arguments) = call.arguments_object() else {
         return false;

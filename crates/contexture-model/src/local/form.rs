@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::template::Spoken;
 
-/// What stands around the name and the arguments of a call.
+/// The text around the name and the arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Form {
     /// The mark that begins a call and nothing else, as `<tool_call>`; empty where there is none.
@@ -111,7 +111,7 @@ pub(super) fn one_call_each(messages: Vec<Spoken>) -> Vec<Spoken> {
     out
 }
 
-/// Whether a conversation has what only a template for tools can say.
+/// Returns true if a conversation has what only a template for tools can say.
 pub(super) fn has_calls(messages: &[Spoken]) -> bool {
     let about_calls = |m: &Spoken| m.role == "tool" || !m.tool_calls.is_empty();
     messages.iter().any(about_calls)
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::local::template::Template;
 
-    /// What a template takes, and how it writes calls.
+    /// Parses a template, for what it takes and how it writes calls.
     #[track_caller]
     fn form(source: &str) -> Template {
         Template::new(Some(source), None, "<s>", "</s>").unwrap()

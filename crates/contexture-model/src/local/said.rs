@@ -111,7 +111,7 @@ impl Said {
         self.show(self.text.len())
     }
 
-    /// Whether this may come to a call, which is known at its end.
+    /// Returns true if this may come to a call, which is known at its end.
     pub fn may_be_a_call(&self) -> bool {
         let marked = |mark: &str| self.text.contains(mark) || overlap(&self.text, mark) > 0;
         calls::may_be_whole(&self.text) || self.mark.as_deref().is_some_and(marked)

@@ -31,7 +31,7 @@ pub(super) struct Template {
     eos: String,
     /// What it takes, found by trying.
     pub takes: Takes,
-    /// How a call is written.
+    /// The form in which a call is written.
     pub form: Form,
 }
 

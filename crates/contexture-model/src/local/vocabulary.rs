@@ -1,4 +1,4 @@
-//! How a model in this process reads: its template and its tokens, and so what a request costs, to the token.
+//! The vocabulary of a model in this process: its template and its tokens, and so what a request costs, to the token.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl Vocabulary {
         self.template.takes.tools
     }
 
-    /// How a call is written.
+    /// The form in which a call is written.
     pub(super) fn form(&self) -> &Form {
         &self.template.form
     }

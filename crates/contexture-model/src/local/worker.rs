@@ -57,9 +57,9 @@ struct Growing {
     /// How many tokens it has.
     made: usize,
     said: Said,
-    /// What its rest must look like.
+    /// The form that its rest must have.
     held: Held,
-    /// Whether it was seen to begin with a call in plain JSON.
+    /// True once it was seen to begin with a call in plain JSON.
     is_begun: bool,
 }
 

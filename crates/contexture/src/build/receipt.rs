@@ -51,9 +51,9 @@ pub struct BudgetUsed {
     pub max_input_tokens: usize,
     /// Kept free for the output.
     pub reserved: usize,
-    /// What the request has: its tools, its items and its frame.
+    /// The tokens of the request: its tools, its items and its frame.
     pub used: usize,
-    /// What of that stands around tools and messages.
+    /// The part of `used` that lies around tools and messages.
     pub frame: usize,
     /// What is left.
     pub free: usize,

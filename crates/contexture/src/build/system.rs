@@ -50,7 +50,7 @@ impl Session {
         own.next().map(|section| section.text.as_str())
     }
 
-    /// Whether the conversation begins with a system message of its own.
+    /// Returns true if the conversation begins with a system message of its own.
     fn leads_with_system(&self) -> bool {
         let first = self.view.live(0).next();
         first.is_some_and(|live| {

@@ -94,13 +94,13 @@ pub fn model<'a>(log: impl DoubleEndedIterator<Item = &'a Entry>) -> Option<&'a 
     })
 }
 
-/// Whether the entry is what a helper of the conversation said, or was told, in the tool whose session it was.
+/// Returns true if the entry is what a helper of the conversation said, or was told, in the tool whose session it was.
 pub fn is_helpers(entry: &Entry) -> bool {
     let aside = |line: &Value| line.get("isSidechain") == Some(&Value::Bool(true));
     source(entry).iter().any(aside)
 }
 
-/// What is left of the lines that became an entry.
+/// The remains of the lines that became an entry.
 fn source(entry: &Entry) -> &[Value] {
     let source = entry.meta.as_ref().and_then(|meta| meta.get("source"));
     match source {

@@ -6,43 +6,43 @@ use super::SessionContext;
 use crate::prompt::{Section, Stability};
 
 /// The account of a session's context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct InjectionReceipt {
-    /// What counted the tokens.
+    /// The tokenizer that counted the tokens.
     pub tokenizer: String,
-    /// What the texts that are in cost together.
+    /// The tokens of all texts that are in.
     pub tokens: usize,
-    /// What they may cost together.
+    /// The maximum tokens of all texts together.
     pub room: usize,
     /// Every item that was offered, and every provider that failed, in order.
     pub items: Vec<Injected>,
 }
 
 /// Something that was offered, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Injected {
     /// Its identity: the provider, the kind, and the name or the place.
     pub id: String,
-    /// Who offered it.
+    /// The provider that offered it.
     pub provider: String,
-    /// What it is.
+    /// Its kind.
     pub kind: InjectedKind,
-    /// Why it is in, or not.
+    /// The reason that it is in, or not.
     pub rule: InjectedRule,
     /// `blake3:` of it.
     pub hash: String,
-    /// What it costs.
+    /// Its length in tokens.
     pub tokens: usize,
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: usize,
-    /// Whether it is the same for the whole session.
+    /// Its stability: stable if it is the same for the whole session.
     pub stability: Stability,
-    /// How dearly it is held.
+    /// Its priority.
     pub priority: i32,
-    /// How many hidden characters were made visible in it.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// The number of hidden characters that were made visible in it.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub hidden: usize,
     /// More of why, where there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,8 +54,8 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What an injected item is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The kind of an injected item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InjectedKind {
     /// An MCP server.
@@ -70,8 +70,8 @@ pub enum InjectedKind {
     Provider,
 }
 
-/// Why something is in a session's context, or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The reason that something is in a session's context, or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InjectedRule {
     /// It is in.

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 pub(super) struct Claim {
     pub tokens: usize,
     pub priority: i32,
-    /// Whether no session begins without it.
+    /// True if no session begins without it.
     pub required: bool,
 }
 

@@ -5,7 +5,8 @@ use super::index::{Rank, Slot};
 use super::{Level, Name, Pool, Resource, Status};
 
 impl Pool {
-    /// What those in service can do, in the order in which it was registered: the spec's `getCapabilityCatalog`.
+    /// The capabilities of those in service, in the order in which they were registered: the spec's
+    /// `getCapabilityCatalog`.
     pub fn capability_catalog(&self) -> Vec<CatalogEntry<'_>> {
         let slots = self.index.slots.iter();
         let mut entries: Vec<CatalogEntry<'_>> = slots

@@ -119,7 +119,7 @@ pub enum Change {
         /// Which.
         #[serde(rename = "resourceId")]
         id: Name,
-        /// Whether its owner said so: then it does not come back by itself.
+        /// True if its owner said so: then it does not come back by itself.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         by_owner: bool,
     },

@@ -90,7 +90,7 @@ impl Pool {
         &self.revoked_keys
     }
 
-    /// What has a resource work again that failed, or that was taken out of service.
+    /// The change that has a resource work again that failed, or that was taken out of service.
     pub fn repair(&self, id: &Name) -> Change {
         let id = id.clone();
         match self.get(id.as_str()).map(Resource::status) {

@@ -148,7 +148,7 @@ impl Index {
     }
 }
 
-/// Where a capability stands among those that a resource declares; behind all of them where it follows from its tools.
+/// The rank of a capability among those that a resource declares; behind all of them where it follows from its tools.
 fn place(resource: &Resource, capability: &Name) -> usize {
     let declared = resource.declared().get_index_of(capability);
     declared.unwrap_or(usize::MAX)

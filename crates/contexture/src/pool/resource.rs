@@ -116,7 +116,7 @@ pub struct NewResource {
     /// What it is.
     #[serde(rename = "type")]
     pub kind: ResourceType,
-    /// What it declares, in its own order.
+    /// The capabilities that it declares, in its own order.
     #[serde(serialize_with = "declared")]
     pub capabilities: IndexMap<Name, Level>,
     /// The tools that an agent holds. One that does not say gets those that its capabilities need; one that
@@ -263,12 +263,12 @@ impl Resource {
         self.status
     }
 
-    /// Whether its owner took it out of service: it does not come back by itself.
+    /// Returns true if its owner took it out of service: it does not come back by itself.
     pub fn is_retired(&self) -> bool {
         self.retired
     }
 
-    /// What it declares, in its own order.
+    /// The capabilities that it declares, in its own order.
     pub fn declared(&self) -> &IndexMap<Name, Level> {
         &self.is.capabilities
     }

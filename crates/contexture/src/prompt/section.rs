@@ -39,7 +39,7 @@ pub enum Stability {
 pub(crate) const ONE_CALL: &str = "systemPrompt";
 
 impl Section {
-    /// Whether it is the system prompt of one call.
+    /// Returns true if it is the system prompt of one call.
     pub(crate) fn is_of_one_call(&self) -> bool {
         self.origin == ONE_CALL && !self.is_blank()
     }

@@ -65,13 +65,13 @@ templates! {
     CoreIdentity = "core-identity",
     /// What the host wants the model to bear in mind this turn: `lines`.
     Hints = "hints",
-    /// How our own agent works: `tools`, the names of those that it is offered.
+    /// Rules for our own agent's work: `tools`, the names of those that it is offered.
     HowToWork = "how-to-work",
     /// The same for a small model. Takes no values.
     HowToWorkSmall = "how-to-work-small",
     /// The first line of the prompt: `mode`.
     Mode = "mode",
-    /// How an orchestrator works. Takes no values.
+    /// Rules for an orchestrator's work. Takes no values.
     Orchestrator = "orchestrator",
     /// Who the agent is: `name`, `role`, `identity`, `communicationStyle`, `principles`.
     Persona = "persona",

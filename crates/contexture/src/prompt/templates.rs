@@ -20,7 +20,7 @@ pub struct Templates {
 /// A text in the place of a built-in template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Replacement {
-    /// Where it comes from, for errors.
+    /// Its source, for errors.
     place: String,
     source: String,
 }
@@ -108,8 +108,8 @@ impl Template {
         })
     }
 
-    /// Whether another text may stand in its place. Not for what the build renders from the log again and again: the
-    /// same log would give other requests.
+    /// Returns true if another text may stand in its place. Not for what the build renders from the log again and
+    /// again: the same log would give other requests.
     pub fn is_replaceable(self) -> bool {
         !matches!(
             self,

@@ -22,8 +22,7 @@ pub const IMAGE_LOW: usize = 85;
 /// largest such preamble that one has published is below this.
 const TOOL_PREAMBLE: usize = 600;
 
-/// What a request costs beside its messages and tools: for an estimate with what a provider adds for
-/// tools.
+/// The tokens of a request beside its messages and tools: for an estimate with what a provider adds for tools.
 pub fn frame(tokenizer: &dyn Tokenizer, first: Option<&Message>, has_tools: bool) -> usize {
     let preamble = if has_tools && !tokenizer.exact() {
         TOOL_PREAMBLE

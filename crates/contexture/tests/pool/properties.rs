@@ -32,8 +32,7 @@ const TOOLS: [&str; 7] = [
     "y",
 ];
 
-/// Who would be taken, in order.
-/// Where a row comes from: a resource's number, the capability's place there, the capability.
+/// The origin of a row, which orders the catalog: a resource's number, the capability's place there, the capability.
 type Row = (usize, usize, Name);
 
 fn id() -> impl Strategy<Value = Name> {

@@ -39,7 +39,7 @@ fn letters(text: &str) -> Vec<char> {
     text.chars().filter(|c| c.is_alphabetic()).collect()
 }
 
-/// Whether all of `part` is in `whole`, in order.
+/// Returns true if all of `part` is in `whole`, in order.
 fn follows(whole: &[char], part: &[char]) -> bool {
     let mut rest = whole.iter();
     part.iter().all(|c| rest.any(|known| known == c))

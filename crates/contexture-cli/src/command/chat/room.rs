@@ -95,7 +95,7 @@ impl Room {
         self.screen.paint()
     }
 
-    /// What was typed while a question was about to be asked.
+    /// Text that was typed while a question was about to be asked.
     pub fn typed_ahead(&self) -> String {
         self.screen.keys().map(Keys::ahead).unwrap_or_default()
     }

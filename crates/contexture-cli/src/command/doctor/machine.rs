@@ -18,7 +18,7 @@ use crate::error::words;
 use crate::models;
 use crate::view::{Paint, plural, safe};
 
-/// How long the daemon has to answer.
+/// Time that the daemon has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One thing that was looked at.
@@ -29,7 +29,7 @@ pub struct Check {
     pub hint: Option<String>,
 }
 
-/// How it is. Only what is broken fails the command.
+/// The result of a check. Only what is broken fails the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Fine,

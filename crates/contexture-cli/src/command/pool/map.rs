@@ -7,7 +7,7 @@ use super::name;
 use crate::command::{print, print_json};
 use crate::error::CliError;
 
-/// What a capability takes from now on; nothing where only its tools are asked for.
+/// The change that maps a capability to tools; nothing where only its tools are asked for.
 pub fn change(capability: Option<&str>, tools: &[String]) -> Result<Vec<Change>, CliError> {
     let Some(capability) = capability.filter(|_| !tools.is_empty()) else {
         return Ok(Vec::new());
@@ -18,7 +18,7 @@ pub fn change(capability: Option<&str>, tools: &[String]) -> Result<Vec<Change>,
     Ok(vec![Change::Mapped { capability, tools }])
 }
 
-/// What capabilities take, or this one.
+/// Prints the tools that each capability takes, or those of this one.
 pub fn table(pool: &Pool, capability: Option<&str>, json: bool) -> Result<(), CliError> {
     let table = pool.capability_tools();
     let one = capability

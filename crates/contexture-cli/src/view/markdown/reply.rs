@@ -19,7 +19,7 @@ pub struct Reply {
     open: String,
     /// The parts of that block that were given out.
     done: usize,
-    /// Whether anything was given out.
+    /// True once anything was given out.
     begun: bool,
 }
 
@@ -59,7 +59,7 @@ impl Reply {
         rows
     }
 
-    /// Whether nothing is left that may change.
+    /// Returns true if nothing is left that may change.
     pub fn is_empty(&self) -> bool {
         self.open.trim().is_empty()
     }
@@ -130,7 +130,7 @@ impl Reply {
     }
 }
 
-/// Whether the text begins with a fence.
+/// Returns true if the text begins with a fence.
 fn is_fence(text: &str) -> bool {
     let text = text.trim_start_matches(' ');
     text.starts_with("```") || text.starts_with("~~~")

@@ -1,3 +1,5 @@
+//! Tests of Markdown on a terminal: the rows of whole replies, and of replies that arrive in pieces.
+
 use super::*;
 use crate::view::width;
 

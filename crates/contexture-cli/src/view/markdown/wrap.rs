@@ -4,7 +4,7 @@ use contexture::text::markdown::{Span, Style};
 
 use crate::view::{Paint, width};
 
-/// How a piece of text looks.
+/// The look of a piece of text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
     pub style: Style,
@@ -160,7 +160,7 @@ pub fn row(pieces: &[Piece], paint: Paint) -> String {
     out
 }
 
-/// What switches a look on.
+/// The escape codes that switch a look on.
 fn codes(look: Look) -> String {
     let style = look.style;
     let all = [

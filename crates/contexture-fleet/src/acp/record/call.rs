@@ -23,11 +23,11 @@ pub(super) struct Call {
     /// Its arguments, as JSON text.
     input: Option<String>,
     paths: Vec<String>,
-    /// What came of it: as it is shown, what its terminals printed, and as the tool gave it.
+    /// Its result: as it is shown, what its terminals printed, and as the tool gave it.
     content: Vec<Piece>,
     terminals: Terminals,
     output: Option<String>,
-    /// Whether it failed, once it has ended.
+    /// True if it failed; none until it has ended.
     pub failed: Option<bool>,
 }
 
@@ -79,7 +79,7 @@ impl Call {
         PART + shown + self.terminals.held() + texts.map(String::len).sum::<usize>()
     }
 
-    /// What came of it, as it is shown: with what its terminals printed, also where no place for that was shown.
+    /// Its result, as it is shown: with what its terminals printed, also where no place for that was shown.
     fn shown(&self) -> Option<String> {
         let mut rest: Vec<&Terminal> = self.terminals.iter().collect();
         let mut texts: Vec<String> = Vec::new();
@@ -103,7 +103,7 @@ impl Call {
         ToolCall::new(self.id.clone(), self.tool_name(), arguments)
     }
 
-    /// What is told of it instead of its arguments.
+    /// A description in place of its arguments: its title and paths.
     fn about(&self) -> String {
         let mut about = Map::new();
         if let Some(title) = &self.title {
@@ -159,7 +159,7 @@ fn arguments(input: &Value) -> Option<String> {
     })
 }
 
-/// What came of a call, as the tool gave it.
+/// The result of a call, as the tool gave it.
 fn output(raw: &Value) -> Option<String> {
     let text = match (raw, raw.get("output")) {
         (Value::Null, _) => return None,

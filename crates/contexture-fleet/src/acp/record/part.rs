@@ -3,7 +3,7 @@
 use contexture::message::Part;
 use serde_json::{Map, Value, json};
 
-/// What a part takes beside its text.
+/// Bytes that a part takes beside its text.
 pub(super) const PART: usize = 256;
 
 /// A block of content as a part of a message.

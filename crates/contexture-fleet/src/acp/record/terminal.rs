@@ -1,4 +1,4 @@
-//! What came of a call as it is shown to people: texts, and the places of terminals; and what those printed.
+//! The result of a call as it is shown to people: texts, and the places of terminals; and the output of those.
 
 use contexture::message::Part;
 use serde_json::Value;
@@ -12,8 +12,8 @@ pub(crate) const MAX_OUTPUT_BYTES: usize = MAX_RESULT_BYTES - 64;
 const MAX_ID_BYTES: usize = 200;
 /// The most terminals of a call; of more, the last.
 const MAX_TERMINALS: usize = 4;
-/// Where `_meta` of an update tells what a command printed, as `{"terminal_id", "data"}`, in pieces. It is no part of
-/// the protocol, but what agents have agreed on that run commands themselves.
+/// Keys in the `_meta` of an update that hold a command's output, as `{"terminal_id", "data"}`, in pieces. They are no
+/// part of the protocol, but what agents have agreed on that run commands themselves.
 pub(crate) const TERMINAL_OUTPUT: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 
 /// A piece of what came of a call.
@@ -33,7 +33,7 @@ pub(super) struct Terminal {
     cut: usize,
 }
 
-/// What the terminals of a call printed.
+/// The output of a call's terminals.
 #[derive(Debug, Default)]
 pub(super) struct Terminals(Vec<Terminal>);
 
@@ -115,7 +115,7 @@ impl Terminal {
     }
 }
 
-/// What came of a call, as it is shown to people.
+/// The result of a call, as it is shown to people.
 pub(super) fn shown(content: &Value) -> Vec<Piece> {
     let mut room = MAX_RESULT_BYTES;
     let mut pieces = Vec::new();

@@ -8,7 +8,7 @@ use crate::acp::bounded;
 /// The kind of the `custom` entry that holds the end of a turn.
 pub const TURN: &str = "acp_turn";
 
-/// How the message ends by which an agent tells of an error instead of an answer, where it ends such a turn as any
+/// Endings of the message by which an agent tells of an error instead of an answer, where it ends such a turn as any
 /// other: goose.
 const ERRORS: [&str; 4] = [
     "Please resend your message to try again.",
@@ -19,12 +19,12 @@ const ERRORS: [&str; 4] = [
 /// The longest account of a failure, in characters.
 const MAX_FAILURE_CHARS: usize = 600;
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
     /// The agent's word for it; none where it gave an error.
     pub stop_reason: Option<String>,
-    /// Why it failed, if it did.
+    /// The reason that it failed, if it did.
     pub failure: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl TurnEnd {
         }
     }
 
-    /// Whether the agent took in what it was told in the turn.
+    /// Returns true if the agent took in what it was told in the turn.
     pub fn counts(&self) -> bool {
         self.failure.is_none() && self.stop_reason.as_deref() != Some("cancelled")
     }

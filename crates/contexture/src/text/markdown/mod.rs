@@ -19,7 +19,7 @@ pub fn read(text: &str) -> Vec<(Block, Range<usize>)> {
 /// The schemes of links.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
-/// Whether a link may lead there: to the web or to a mailbox.
+/// Returns true if a link may lead there: to the web or to a mailbox.
 fn is_link(target: &str) -> bool {
     SCHEMES.into_iter().any(|scheme| {
         let head = target.get(..scheme.len());

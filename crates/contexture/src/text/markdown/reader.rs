@@ -9,7 +9,7 @@ use super::is_link;
 use super::tree::{Align, Block, Line, Span, Style};
 use crate::text::hidden::legible;
 
-/// How deep quotes and lists may stand in each other. What is deeper stands at this depth.
+/// Maximum depth of nested quotes and lists. What is deeper stands at this depth.
 const MAX_DEPTH: usize = 12;
 
 /// The blocks of a text at its top level, with where they stand.
@@ -45,7 +45,7 @@ struct Frame {
 struct Reader<'a> {
     text: &'a str,
     frames: Vec<Frame>,
-    /// How many of the frames add a level.
+    /// The number of frames that add a level.
     depth: usize,
     /// The text that is collected, and where it begins.
     line: Line,

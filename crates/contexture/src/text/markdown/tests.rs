@@ -1,3 +1,5 @@
+//! Tests of the Markdown reader: the blocks of a text, and the safety of hostile ones.
+
 use super::*;
 
 /// The tree in a line for each block.
