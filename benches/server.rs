@@ -186,6 +186,7 @@ fn fleet(folder: &Path) -> Arc<Fleet> {
         trusts: Arc::new(|_, _| false),
         provider_patience: PATIENCE,
         providers: Vec::new(),
+        templates: Arc::default(),
         hooks: Vec::new(),
         work: WorkOptions::here(board, HubKey::fresh().unwrap()),
     };

@@ -103,6 +103,7 @@ fn what_is_no_json_is_refused() {
         &["inspect", "s", "--format", "view"],
         &["replay", "s", "--format", "view"],
         &["completions", "bash"],
+        &["man"],
     ] {
         let error = scene.ctx(args).failure_json(2, "");
         assert_eq!(error["code"], "Usage", "{args:?}: {error}");

@@ -100,7 +100,7 @@ fn by_the_configuration_of_a_folder_that_is_trusted() {
         .env("CONTEXTURE_TRUST", "1")
         .success();
     let said = system(&scene, 1);
-    let rules = "## Tool Policy\nDenied tools: exec_shell\n\n### Custom Rules\n- Never touch main.";
+    let rules = "## Tool Policy\n\n### Custom Rules\n- Never touch main.";
     for part in ["Be kind.", "# Mode: RUN", rules, PERSONA] {
         assert!(said[0].contains(part), "{part}: {}", said[0]);
     }

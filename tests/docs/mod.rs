@@ -72,6 +72,7 @@ run! {
     fleet: "docs/fleet.md",
     models: "docs/models.md",
     pool: "docs/pool.md",
+    prompts: "docs/prompts.md",
     providers: "docs/providers.md",
     sessions: "docs/sessions.md",
     skills: "docs/skills.md",

@@ -82,6 +82,10 @@ fn prompts_name_only_tools_that_are_offered() {
     let project = asks(Project::new(), &server);
     instruct(&project);
     for (name, capability) in [("research", "web_search:8"), ("writer", "file_ops:5")] {
+        // There is no shell where the home is in the project.
+        let (what, _) = capability.split_once(':').unwrap();
+        let map = ["pool", "map", what, "skills_list"];
+        project.ctx(&map).success();
         project
             .ctx(&["pool", "add", name, "--capability", capability])
             .success();

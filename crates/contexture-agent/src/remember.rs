@@ -17,6 +17,8 @@ pub(crate) struct Remembered<'a> {
     run: Execution,
     /// The calls behind the run's tools.
     calls: Vec<String>,
+    /// There are results that the memory does not have.
+    is_behind: bool,
     /// The first error: nothing is written after it, and the run's end tells of it.
     error: Option<StoreError>,
 }
@@ -32,6 +34,7 @@ impl<'a> Remembered<'a> {
                 ..Execution::default()
             },
             calls: Vec::new(),
+            is_behind: false,
             error: None,
         }
     }
@@ -61,7 +64,7 @@ impl<'a> Remembered<'a> {
         self.note();
     }
 
-    /// One of them has its result.
+    /// One of them has its result, which [`Self::keep`] writes.
     pub(crate) fn ran(&mut self, run: &ToolRun) {
         let Some(at) = self.calls.iter().rposition(|call| *call == run.id) else {
             return;
@@ -71,7 +74,14 @@ impl<'a> Remembered<'a> {
             success: Some(run.success),
             error: (!run.success).then(|| run.summary.clone()),
         };
-        self.note();
+        self.is_behind = true;
+    }
+
+    /// Writes the results that are not in the memory yet.
+    pub(crate) fn keep(&mut self) {
+        if self.is_behind {
+            self.note();
+        }
     }
 
     /// The run is over, with this text at its end.
@@ -101,6 +111,7 @@ impl<'a> Remembered<'a> {
     }
 
     fn note(&mut self) {
+        self.is_behind = false;
         self.run.ts = clock::now();
         self.write(|of| of.stores.memories.put(&of.key, of.run.clone()));
     }

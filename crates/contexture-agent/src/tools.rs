@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use contexture::{Message, ToolCall};
 use contexture_tools::{Offer, Outcome, RunContext, Toolset};
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
 
 use crate::event::ToolStatus;
@@ -57,14 +57,25 @@ impl Batch<'_> {
                 })
                 .collect();
             loop {
-                let done = tokio::select! {
-                    biased;
-                    () = self.cancel.cancelled() => None,
-                    text = said.heard() => {
-                        said.say(text);
-                        continue;
+                // Results that are there together are remembered together.
+                let ready = if self.cancel.is_cancelled() {
+                    None
+                } else {
+                    running.next().now_or_never().flatten()
+                };
+                let done = if ready.is_some() {
+                    ready
+                } else {
+                    said.remembered.keep();
+                    tokio::select! {
+                        biased;
+                        () = self.cancel.cancelled() => None,
+                        text = said.heard() => {
+                            said.say(text);
+                            continue;
+                        }
+                        done = running.next() => done,
                     }
-                    done = running.next() => done,
                 };
                 said.catch_up();
                 let Some((call, outcome)) = done else {
@@ -96,6 +107,7 @@ impl Batch<'_> {
                     .into_iter()
                     .map(|call| self.ended(call, &stopped, said)),
             );
+            said.remembered.keep();
         }
         Ok(ran)
     }

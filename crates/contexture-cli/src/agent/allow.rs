@@ -18,14 +18,14 @@ const AT_TIMES: [&str; 4] = [
 
 /// Refuses to allow a tool that there is none of. Of a server that is not up nobody knows the tools, so any of its
 /// names will do.
-pub fn check(
+pub fn check<'a>(
     allowed: &[String],
-    tools: &[Arc<dyn Tool>],
-    servers: &Servers,
+    tools: impl Iterator<Item = &'a Arc<dyn Tool>>,
+    servers: &'a Servers,
 ) -> Result<(), CliError> {
     let of_servers = servers.tools();
-    let all = tools.iter().chain(&of_servers);
-    let mut known: Vec<String> = all.map(|tool| tool.spec().name.clone()).collect();
+    let mut known: Vec<String> = tools.map(|tool| tool.spec().name.clone()).collect();
+    known.extend(of_servers.iter().map(|tool| tool.spec().name.clone()));
     known.extend(AT_TIMES.map(str::to_owned));
     let mut waited_for = Vec::new();
     for server in servers.states() {

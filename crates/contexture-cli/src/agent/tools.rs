@@ -12,10 +12,12 @@ use contexture_tools::mcp::{ServerConfig, Servers};
 use contexture_tools::shell::{Shell, ShellError, ShellOptions, Unsandboxed};
 use contexture_tools::{Secrets, Tool, Tools, Toolset, builtin};
 
+use super::allow;
 use crate::args::AgentOptions;
 use crate::command::mcp_options;
 use crate::config::{Config, Sandbox};
 use crate::error::CliError;
+use crate::providers::Provided;
 use crate::skills;
 use crate::store::Home;
 
@@ -25,17 +27,21 @@ const SETTLING: Duration = Duration::from_secs(3);
 /// The parts of a toolset.
 pub struct Kit {
     tools: Vec<Arc<dyn Tool>>,
+    /// Those of providers.
+    provided: Vec<Arc<dyn Tool>>,
     /// The servers that some of the tools come from.
     pub servers: Arc<Servers>,
     secrets: Secrets,
 }
 
 impl Kit {
-    /// The tools of a workspace, beside them `more`, and those of these servers; and what a person should know.
+    /// The tools of a workspace, beside them `more`, those of providers, and those of these servers; and what a person
+    /// should know.
     pub async fn new(
         config: &Config,
         workspace: &Path,
         stores: builtin::Stores,
+        provided: Provided,
         servers: Vec<ServerConfig>,
         more: Vec<Arc<dyn Tool>>,
     ) -> Result<(Self, Option<String>), CliError> {
@@ -49,20 +55,30 @@ impl Kit {
             Err(error) => Some(format!("no shell: {error}")),
         };
         let mut server_options = mcp_options(&std::path::absolute(workspace)?)?;
-        server_options.reserved = tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        let taken = tools.iter().chain(&provided.tools);
+        server_options.reserved = taken.map(|tool| tool.spec().wire_name()).collect();
         let mut all = config.agent.mcp_servers.clone();
-        all.retain(|known| servers.iter().all(|own| own.name != known.name));
-        all.extend(servers);
+        for given in [provided.servers, servers] {
+            all.retain(|known| given.iter().all(|own| own.name != known.name));
+            all.extend(given);
+        }
         let given = all.iter().flat_map(|server| server.secrets());
         let secrets = Secrets::from_env().and(given.chain(crate::fleet::owner_secret(config)));
         let servers = Arc::new(Servers::start(all, server_options));
         servers.settled(SETTLING).await;
         let kit = Self {
             tools,
+            provided: provided.tools,
             servers,
             secrets,
         };
         Ok((kit, notice))
+    }
+
+    /// Refuses to allow a tool that is not among these.
+    pub fn check(&self, allowed: &[String]) -> Result<(), CliError> {
+        let tools = self.tools.iter().chain(&self.provided);
+        allow::check(allowed, tools, &self.servers)
     }
 
     /// The tools that all these policies allow.
@@ -71,6 +87,8 @@ impl Kit {
         let toolset = policies.into_iter().fold(toolset, Toolset::within);
         toolset
             .with(Arc::new(self.tools))
+            // Behind ours: no provider takes the place of a tool that is known.
+            .with(Arc::new(self.provided))
             .with(self.servers as Arc<dyn Tools>)
     }
 }
@@ -87,7 +105,16 @@ pub async fn names_here(
         memories: Memories::new(Arc::clone(log), config.agent.memory_window),
         skills: Arc::new(skills::discover(config)?.0),
     };
-    let (kit, _) = Kit::new(config, &config.root, stores, Vec::new(), Vec::new()).await?;
+    let provided = Provided::default();
+    let (kit, _) = Kit::new(
+        config,
+        &config.root,
+        stores,
+        provided,
+        Vec::new(),
+        Vec::new(),
+    )
+    .await?;
     let policies = policies(options, config, false);
     let toolset = kit.toolset(policies, Approvals::new(Standing::default()));
     let offer = toolset.offer();

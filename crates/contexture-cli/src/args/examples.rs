@@ -23,11 +23,17 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "chat",
         &[
             "ctx chat",
-            "ctx chat --model anthropic:claude-sonnet-4-5 --session fix",
+            "ctx chat \"Fix the test\" --model anthropic:claude-sonnet-4-5",
+            "ctx chat --continue",
         ],
     ),
     ("acp", &["ctx acp --model anthropic:claude-sonnet-4-5"]),
     ("demo", &["ctx demo", "ctx demo --json"]),
+    ("templates list", &["ctx templates list"]),
+    (
+        "templates show",
+        &["ctx templates show summary > summary.md"],
+    ),
     (
         "build",
         &[
@@ -100,6 +106,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("agent restart", &["ctx agent restart ada"]),
     ("agent list", &["ctx agent list --json"]),
     ("agent show", &["ctx agent show ada"]),
+    (
+        "agent permit",
+        &[
+            "ctx agent permit ada",
+            "ctx agent permit ada 8c1f0e22a9b4 allow",
+        ],
+    ),
     ("agent rm", &["ctx agent rm ada"]),
     ("agent backends", &["ctx agent backends"]),
     ("canvas show", &["ctx canvas show ada > page.html"]),
@@ -134,6 +147,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ctx pool add research --capability web_search:8",
             "ctx pool add --file resources.json",
         ],
+    ),
+    ("pool repair", &["ctx pool repair research"]),
+    ("pool retire", &["ctx pool retire research"]),
+    (
+        "pool map",
+        &["ctx pool map", "ctx pool map web_search search__query"],
     ),
     ("pool remove", &["ctx pool remove research"]),
     ("pool catalog", &["ctx pool catalog"]),

@@ -4,17 +4,24 @@ use std::path::Path;
 
 use clap::Command;
 use clap_mangen::Man;
+use serde_json::json;
 
-use super::{print, print_data};
+use super::{print, print_data, print_json};
 use crate::args;
 use crate::error::CliError;
 use crate::view::plural;
 
 /// `ctx man`: the page of `ctx`, or a page of each command in a folder.
-pub fn man(options: &args::Man) -> Result<(), CliError> {
+pub fn man(options: &args::Man, json: bool) -> Result<(), CliError> {
     let mut command = args::command();
     command.build();
     let Some(folder) = &options.folder else {
+        if json {
+            return Err(CliError::Usage {
+                what: "--json: a manual page is a text".to_owned(),
+                hint: "leave it out, or name a folder".to_owned(),
+            });
+        }
         return print_data(&page(command)?);
     };
     let failed = |error| CliError::Io {
@@ -24,6 +31,9 @@ pub fn man(options: &args::Man) -> Result<(), CliError> {
     std::fs::create_dir_all(folder).map_err(failed)?;
     let mut count = 0;
     write(&command, "ctx", folder, &mut count).map_err(failed)?;
+    if json {
+        return print_json(&json!({ "pages": count, "folder": folder.display().to_string() }));
+    }
     print(format!("{} in {}\n", plural(count, "page"), folder.display()).as_bytes())
 }
 

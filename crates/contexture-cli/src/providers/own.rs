@@ -12,7 +12,7 @@ use contexture::inject::{
 use contexture::prompt::Section;
 use contexture::{ContextConfig, Settings};
 use contexture_fleet::{Bus, PrepareError, SessionInjector, room};
-use contexture_store::Key;
+use contexture_store::{Key, StoreError};
 use contexture_tools::mcp::{self, Secret, ServerConfig, Transport};
 use contexture_tools::{Calling, Effect, Outcome, Tool, ToolSpec};
 use serde_json::{Map, Value, json};
@@ -65,6 +65,7 @@ pub async fn provided(
     let prepared = prepared.map_err(|error| match error {
         PrepareError::Context(error) => CliError::from(error),
         PrepareError::Key(error) => error.into(),
+        PrepareError::State(error) => StoreError::from(error).into(),
         PrepareError::Token(error) => CliError::Unfinished {
             what: error.to_string(),
             hint: String::new(),

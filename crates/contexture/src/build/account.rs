@@ -1,7 +1,8 @@
 //! The tokens of each part of a request, so that the parts add up to its total.
 //!
 //! Most totals are the sum of their parts. Where a provider has counted the beginning of a request, its count stands
-//! for our estimates of that beginning, and each part there takes its share of it.
+//! for our estimates of that beginning, and each part there takes its share of it. A local model's template counts the
+//! whole request, and what lies between its parts belongs to the frame.
 
 use super::session::Session;
 
@@ -33,12 +34,14 @@ impl Account {
         }
         if let Some((counted, reported)) = session.measured() {
             account.settle(counted, reported);
+        } else if let Some(whole) = session.whole() {
+            account.settle(account.items.len(), whole);
         }
         account
     }
 
-    /// Makes the parts up to the message `counted` sum to what a provider reported. What it adds of its own belongs to
-    /// the frame.
+    /// Makes the parts up to the message `counted` sum to what a provider or a template counted. What it adds of its own
+    /// belongs to the frame.
     fn settle(&mut self, counted: usize, reported: usize) {
         let front = &mut self.items[..counted];
         let estimated = self.frame + self.tools.iter().sum::<usize>() + front.iter().sum::<usize>();

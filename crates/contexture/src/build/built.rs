@@ -48,7 +48,7 @@ impl<'a> Built<'a> {
     }
 
     /// The messages, in canonical form.
-    pub fn messages(&self) -> impl Iterator<Item = &'a Message> {
+    pub fn messages(&self) -> impl Iterator<Item = &'a Message> + Clone {
         self.session
             .weave
             .items

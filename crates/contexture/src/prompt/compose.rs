@@ -48,8 +48,11 @@ pub fn sections(options: &ComposeOptions) -> Result<Vec<Section>, ContextError> 
 }
 
 /// The section that tells of these policies, each of which must allow a tool; none where they have nothing to say.
-pub fn tool_policies(policies: &[ToolPolicy]) -> Result<Option<Section>, ContextError> {
-    let texts = policies.iter().map(tool_policy);
+pub fn tool_policies(
+    policies: &[ToolPolicy],
+    templates: &Templates,
+) -> Result<Option<Section>, ContextError> {
+    let texts = policies.iter().map(|policy| tool_policy(policy, templates));
     let texts: Vec<Option<String>> = texts.collect::<Result<_, ContextError>>()?;
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     Ok((!texts.is_empty())

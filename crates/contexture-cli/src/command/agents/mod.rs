@@ -1,6 +1,5 @@
 //! `ctx agent`.
 
-mod asked;
 mod permit;
 mod prompt;
 
@@ -86,7 +85,11 @@ async fn fetch_model(fleet: &Reach, name: &str, dir: Option<&Path>) -> Result<()
         Some(folder) => config::load_at(None, Path::new(folder))?,
         None => config::load(dir)?,
     };
-    let (spec, _) = chosen(&AgentOptions::default(), &config);
+    let options = AgentOptions {
+        model: agent["model"].as_str().map(str::to_owned),
+        ..AgentOptions::default()
+    };
+    let (spec, _) = chosen(&options, &config);
     match spec.strip_prefix(LOCAL) {
         Some(model) => local::fetched(model).await,
         None => Ok(()),

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use contexture_server::Client;
 use serde_json::{Value, json};
 
-use super::asked::{arguments, option_for};
 use crate::args::Permission;
 use crate::command::{print, print_json};
 use crate::error::CliError;
-use crate::view::{Paint, safe};
+use crate::view::{Paint, Question, safe};
 
 /// Answers a request; without one, lists those that wait.
 pub async fn permit(
@@ -59,9 +58,16 @@ fn list(name: &str, waiting: &[Value], json: bool) -> Result<(), CliError> {
     let mut out = String::new();
     for asked in waiting {
         let text = |key: &str| safe(asked[key].as_str().unwrap_or_default());
-        let (id, title) = (text("requestId"), paint.bold(&text("title")));
-        let _ = writeln!(out, " {id}  {title}");
-        out.push_str(&arguments(&asked["arguments"], paint));
+        let question = Question {
+            who: None,
+            title: asked["title"].as_str().unwrap_or_default(),
+            kind: asked["kind"].as_str(),
+            arguments: Some(&asked["arguments"]),
+            changed: None,
+            choices: &[],
+        };
+        let _ = writeln!(out, " {}", text("requestId"));
+        out.push_str(&question.about(paint));
     }
     if out.is_empty() {
         let _ = writeln!(out, " {name} asks nothing");
@@ -69,4 +75,15 @@ fn list(name: &str, waiting: &[Value], json: bool) -> Result<(), CliError> {
         let _ = writeln!(out, " `ctx agent permit {name} REQUEST allow`, or `reject`");
     }
     print(out.as_bytes())
+}
+
+/// The option that gives this answer: never one for all time.
+pub fn option_for(options: &Value, answer: Permission) -> Option<&str> {
+    let kinds: &[&str] = match answer {
+        Permission::Allow => &["allow_once"],
+        Permission::Reject => &["reject_once", "reject_always"],
+    };
+    let options = options.as_array()?;
+    let of = |kind: &&str| options.iter().find(|option| option["kind"] == **kind);
+    kinds.iter().find_map(of)?["optionId"].as_str()
 }

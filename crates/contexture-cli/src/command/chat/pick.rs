@@ -25,7 +25,8 @@ pub fn pick(options: &Chat, sessions: &Sessions, terminal: bool) -> Result<Key, 
             hint: "`ctx sessions list` shows them; --continue takes the newest".to_owned(),
         }),
         None if options.newest => {
-            let newest = own(sessions)?.into_iter().next();
+            // One in which nobody said anything, as an editor may have opened it, is nothing to go on with.
+            let newest = own(sessions)?.into_iter().find(|one| one.title.is_some());
             newest
                 .map(|listed| listed.info.stream.key)
                 .ok_or_else(nothing)
