@@ -47,6 +47,14 @@ impl Batch<'_> {
         said.remembered
             .starts(calls.map(|call| (call, self.name(call))));
         for group in groups {
+            // Before a tool runs, which may be where the process is killed. A call of a tool that there is none of
+            // runs nothing.
+            if group
+                .iter()
+                .any(|call| self.offer.find(&call.name).is_some())
+            {
+                said.remembered.keep();
+            }
             let mut waiting: Vec<&ToolCall> = group.iter().collect();
             let mut running: FuturesUnordered<_> = group
                 .iter()
@@ -61,10 +69,10 @@ impl Batch<'_> {
                 let ready = if self.cancel.is_cancelled() {
                     None
                 } else {
-                    running.next().now_or_never().flatten()
+                    running.next().now_or_never()
                 };
-                let done = if ready.is_some() {
-                    ready
+                let done = if let Some(done) = ready {
+                    done
                 } else {
                     said.remembered.keep();
                     tokio::select! {
@@ -107,8 +115,8 @@ impl Batch<'_> {
                     .into_iter()
                     .map(|call| self.ended(call, &stopped, said)),
             );
-            said.remembered.keep();
         }
+        said.remembered.keep();
         Ok(ran)
     }
 
