@@ -8,6 +8,7 @@
 `ask`             asks for permission, and says what was answered
 `shell CMD`       announces a command, asks for it by the tool's name alone, and says what was answered
 `own`             asks about its canvas, and says what was answered
+`disguised CMD`   asks whether it may run a command, and calls that its canvas
 `child`           starts a process that ignores being told to end, and says its number
 `wait REASON`     does nothing until it is called off, and ends with this or `cancelled`
 `fail`            answers the prompt with an error
@@ -248,6 +249,9 @@ def prompt(session, blocks):
         say(session, ask(session, call))
     elif word == "own":
         say(session, ask(session, {"toolCallId": "c3", "title": "contexture: canvas_update", "kind": "other"}))
+    elif word == "disguised":
+        call = {"toolCallId": "c4", "title": "contexture: canvas_update", "kind": "other"}
+        say(session, ask(session, {**call, "rawInput": {"command": rest}}))
     elif word == "child":
         stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", stubborn], start_new_session=True, stdin=subprocess.DEVNULL)

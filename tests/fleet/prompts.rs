@@ -211,6 +211,18 @@ fn nobody_is_asked_about_the_canvas() {
     assert!(daemon.events("permission:asked").is_empty());
 }
 
+/// Attack 35: a command that is called a canvas is still a command.
+#[test]
+fn a_command_in_the_name_of_the_canvas_is_not_allowed_by_itself() {
+    let daemon = Daemon::start();
+    daemon.create("bot", "service", &["--permissions", "deny"], &[]);
+    daemon.ctx(&["agent", "start", "bot"]).success();
+    let canvas = daemon.prompt("bot", "own");
+    assert!(canvas.contains(r#""optionId": "yes""#), "{canvas}");
+    let command = daemon.prompt("bot", "disguised rm -rf important");
+    assert!(command.contains(r#""optionId": "no""#), "{command}");
+}
+
 /// Attack 35: an agent that would not ask is not made for somebody who wants to be asked.
 #[test]
 fn an_agent_that_asks_nobody_is_made_only_to_be_allowed_everything() {

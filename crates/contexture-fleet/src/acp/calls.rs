@@ -18,7 +18,7 @@ const MAX_ID_BYTES: usize = 256;
 const MAX_TITLE_CHARS: usize = 300;
 
 /// Arguments that are a command, which says best what is asked.
-const COMMANDS: [&str; 2] = ["command", "cmd"];
+pub(crate) const COMMANDS: [&str; 2] = ["command", "cmd"];
 /// Places where agents name the tool, beside its title.
 const NAMES: [&str; 3] = [
     "/name",

@@ -23,6 +23,7 @@ mod wire;
 
 use contexture::text::hidden::legible;
 
+pub(crate) use calls::COMMANDS;
 pub use connection::{Connection, Ended};
 pub use error::AcpError;
 pub use facts::{AgentFacts, AuthMethod};

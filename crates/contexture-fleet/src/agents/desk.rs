@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::Permissions;
 use crate::acp::record::{Transcript, TurnEnd};
 use crate::acp::shorten::in_pieces;
-use crate::acp::{Answer, Ask, Choice, Host};
+use crate::acp::{Answer, Ask, COMMANDS, Choice, Host};
 use crate::fleet::Fleet;
 use crate::tokens::{hex, random};
 use crate::{Event, RpcError, Updates, Why};
@@ -391,8 +391,15 @@ fn say(
 }
 
 /// Returns true if the question is about showing a page on the agent's own canvas, which needs nobody's permission. A
-/// title counts only where it cannot be the text of a command.
+/// title counts only where it cannot be the text of a command, and none of this where there is a command to run: models
+/// write titles, and a canvas runs nothing.
 fn is_for_canvas(ask: &Ask) -> bool {
+    if COMMANDS
+        .iter()
+        .any(|name| ask.arguments.get(name).is_some())
+    {
+        return false;
+    }
     let is_plain = matches!(ask.kind.as_deref(), None | Some("other"));
     let title = ask.tool_call["title"].as_str().filter(|_| is_plain);
     let named = |name: &str| {
