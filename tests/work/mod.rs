@@ -187,6 +187,17 @@ pub fn asks(project: Project, model: &ModelServer) -> Project {
     project
 }
 
+/// A task that takes the capability `web_search`, and what comes of it.
+pub const SEARCH: [&str; 7] = [
+    "task",
+    "dispatch",
+    "search",
+    "--requires",
+    "web_search",
+    "--wait",
+    "--json",
+];
+
 /// What such a project needs of the environment.
 pub const ENV: [(&str, &str); 2] = [("OPENAI_API_KEY", "sk-test"), ("CONTEXTURE_TRUST", "1")];
 

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use crate::common::Project;
-use crate::work::{ENV, SOON, asks, model, until, with};
+use crate::work::{ENV, SEARCH, SOON, asks, model, until, with};
 
 #[test]
 fn a_task_waits_in_the_log_for_somebody_who_hands_it_out() {
@@ -49,16 +49,7 @@ fn done_here_and_now_without_a_daemon() {
     project
         .ctx(&["pool", "add", "a", "--capability", "web_search"])
         .success();
-    let args = [
-        "task",
-        "dispatch",
-        "search",
-        "--requires",
-        "web_search",
-        "--wait",
-        "--json",
-    ];
-    let done = with(project.ctx(&args)).json();
+    let done = with(project.ctx(&SEARCH)).json();
     assert_eq!(
         (done["state"].as_str(), done["result"].as_str()),
         (Some("done"), Some("did: search"))
@@ -105,16 +96,7 @@ fn an_executor_without_the_tool_fails_and_says_which() {
     project
         .ctx(&["pool", "add", "a", "--capability", "web_search"])
         .success();
-    let args = [
-        "task",
-        "dispatch",
-        "search",
-        "--requires",
-        "web_search",
-        "--wait",
-        "--json",
-    ];
-    let (out, _) = with(project.ctx(&args)).ends(1);
+    let (out, _) = with(project.ctx(&SEARCH)).ends(1);
     let task: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (&task["state"], &task["attempt"]),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::common::{Project, ctx};
 use crate::nats_server::NatsServer;
 use crate::work::scene::Daemon;
-use crate::work::{ENV, SOON, Worker, asks, model, status, until, with};
+use crate::work::{ENV, SEARCH, SOON, Worker, asks, model, status, until, with};
 
 /// Without NATS workers join the daemon.
 #[test]
@@ -133,16 +133,7 @@ fn a_worker_is_refused_that_cannot_do_what_it_says() {
         "web_search: skills_list\n"
     );
     let _worker = Worker::start(&with(project.ctx(&join)));
-    let search = [
-        "task",
-        "dispatch",
-        "search",
-        "--requires",
-        "web_search",
-        "--wait",
-        "--json",
-    ];
-    let done = with(project.ctx(&search)).json();
+    let done = with(project.ctx(&SEARCH)).json();
     assert_eq!(
         (&done["executor"], &done["result"]),
         (&json!("w"), &json!("did: search"))
